@@ -20,7 +20,7 @@ type Record struct {
 	Fresh bool
 }
 
-// Journal keeps records before they are shown. Append commits them, in order,
+// Journal keeps records before they are shown. Append stores them, in order,
 // or fails as a whole. It is called from one goroutine per turn.
 type Journal interface {
 	Append(records ...Record) error

@@ -1,12 +1,8 @@
 package journal
 
 import (
-	"errors"
-	"os"
+	"fmt"
 	"sync"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // ahead lets a small append return once it is in the redo log. The database gets it behind that, in the same order.
@@ -111,11 +107,20 @@ func (a *ahead) committed(group, left []*request) error {
 			a.queued--
 			end = r.redoEnd
 		}
+		if r.refused {
+			a.forget(r.events)
+		}
 	}
-	if a.stuck = len(left) > 0; end == 0 {
+	a.stuck = len(left) > 0
+	switch {
+	case a.redo == nil:
 		return nil
+	case a.queued == 0:
+		return a.redo.clear()
+	case end > 0:
+		return a.redo.drop(end)
 	}
-	return a.redo.drop(end)
+	return nil
 }
 
 // lags says whether the database lacks anything.
@@ -132,24 +137,24 @@ func (j *Journal) settle() {
 	}
 }
 
-// openAhead brings the database what an earlier owner has left in the redo log, and begins that anew if there is to be
-// one.
-func (j *Journal) openAhead(wanted bool) error {
-	r, err := openRedo(j.dir, wanted)
-	if r == nil || err != nil {
-		return err
+// openAhead brings the database what an earlier owner has left in the redo log, and begins that anew if it is wanted.
+func (j *Journal) openAhead(r *redo, wanted bool) error {
+	if r == nil {
+		return nil
 	}
-	if err = j.writer.replay(r); err != nil {
-		return errors.Join(err, r.file.Close())
+	err := j.writer.replay(r)
+	if err != nil {
+		return fmt.Errorf("cannot bring the database what is in %s: %w", r.file.Name(), err)
 	}
-	if wanted {
-		if err = r.begin(); err == nil {
-			j.ahead.redo, j.ahead.turns = r, map[string]*sequence{}
-			return nil
-		}
+	if !wanted {
+		return nil
+	}
+	if err = r.begin(); err != nil {
 		j.writer.log.Warn("there is no redo log: each append waits for the database", "error", err)
+		return nil
 	}
-	return errors.Join(os.Remove(r.file.Name()), r.file.Close())
+	j.ahead.redo, j.ahead.turns = r, map[string]*sequence{}
+	return nil
 }
 
 // stop has nothing more appended ahead.
@@ -175,7 +180,7 @@ func (w *writer) replay(r *redo) error {
 		if err == nil {
 			err = w.appendMissing(events)
 		}
-		if err != nil && !w.fails(err) {
+		if refused(err) {
 			lost, err = lost+1, nil
 		}
 		return err
@@ -193,10 +198,4 @@ func (w *writer) appendMissing(events []Event) error {
 		return err
 	}
 	return w.transact([]*request{{events: events}})
-}
-
-// fails says whether an error is the database's, and not one about the request.
-func (w *writer) fails(err error) bool {
-	failure, ok := errors.AsType[*sqlite.Error](err)
-	return w.condemned != nil || ok && failure.Code()&0xff != sqlite3.SQLITE_CONSTRAINT
 }

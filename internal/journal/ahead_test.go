@@ -43,13 +43,21 @@ func TestAppendAhead(t *testing.T) {
 	}
 	defer mustClose(t, inside)
 	outside := mustRead(t, dir)
-	read := make(chan []Event)
+	read := make(chan []Event, 2)
 	for _, r := range []*Reader{inside, outside} {
 		go func() {
 			var all []Event
 			_ = r.Events("in pieces", 0, func(e Event) bool { all = append(all, e); return true })
 			read <- all
 		}()
+	}
+	eventually(t, "a reader to wait", func() bool {
+		j.waitingMu.Lock()
+		defer j.waitingMu.Unlock()
+		return slices.ContainsFunc(j.waiting, func(r *request) bool { return len(r.events) == 0 })
+	})
+	if len(read) > 0 {
+		t.Errorf("a reader does not wait, and has %d events", len(<-read))
 	}
 	release()
 	for range 2 {
@@ -70,13 +78,7 @@ func TestWhatWasAppendedAheadIsReplayed(t *testing.T) {
 	mustAppend(t, j, freshTurn("last")...)
 	copies := map[string]string{}
 	for _, what := range []string{"next owner", "reader", "without ahead", "damaged"} {
-		copies[what] = t.TempDir()
-		if err := os.CopyFS(copies[what], os.DirFS(dir)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(copies[what], 0o700); err != nil {
-			t.Fatal(err)
-		}
+		copies[what] = copyOf(t, dir)
 	}
 	j.mu.Unlock()
 
@@ -100,6 +102,16 @@ func TestWhatWasAppendedAheadIsReplayed(t *testing.T) {
 	}
 }
 
+// copyOf is a journal as it would be if its owner died now.
+func copyOf(t *testing.T, dir string) string {
+	t.Helper()
+	copied := t.TempDir()
+	if err := errors.Join(os.CopyFS(copied, os.DirFS(dir)), os.Chmod(copied, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
 // damage changes the last byte of a redo log's records.
 func damage(t *testing.T, name string) {
 	t.Helper()
@@ -107,7 +119,7 @@ func damage(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := slices.Index(raw, 0)
+	last := 0
 	for i, b := range raw {
 		if b != 0 {
 			last = i
@@ -153,6 +165,35 @@ func TestAheadOfAFullDatabase(t *testing.T) {
 	}
 	if err := r.expectTurn("no more"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an append that has failed is on record: %v", err)
+	}
+}
+
+// What the database could not take until the end is there for the next owner.
+func TestCloseWithSomethingAhead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j, err := Open(dir, Options{Ahead: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, j, freshTurn("first")...)
+	j.settle()
+	j.mu.Lock()
+	if _, err := j.writer.database.conn.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 20 {
+		mustAppend(t, j, freshTurn(fmt.Sprint("t", n))...)
+	}
+	j.mu.Unlock()
+	mustClose(t, j)
+	mustOpen(t, dir, Options{})
+	r := mustRead(t, dir)
+	for n := range 20 {
+		expectSame(t, collect(t, r, fmt.Sprint("t", n), 0), freshTurn(fmt.Sprint("t", n)))
+	}
+	if _, err := os.Stat(filepath.Join(dir, redoName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the redo log is left: %v", err)
 	}
 }
 
@@ -204,20 +245,13 @@ func TestAheadOfATakenTurn(t *testing.T) {
 	mustAppend(t, j, wholeTurn("b", "shell", "ok")...)
 }
 
-// A reader that brings the database up to date holds the lock, which is not the owner's: one that comes then waits.
+// A reader that brings the database up to date has the redo log: an owner that comes then waits.
 func TestAnOwnerWaitsForAReader(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	const dead = "4194305            \n" // above the largest pid
-	if err := os.WriteFile(filepath.Join(dir, lockName), []byte(dead), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l, err := holdLock(dir)
+	r, err := openRedo(dir, true)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if other, err := holdLock(dir); !errors.Is(err, ErrOwned) || other.alive() {
-		t.Errorf("error %v, alive %v", err, other.alive())
 	}
 	opened := make(chan error)
 	go func() {
@@ -227,9 +261,53 @@ func TestAnOwnerWaitsForAReader(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if err := errors.Join(l.release(false), <-opened); err != nil {
+	eventually(t, "the owner's lock", func() bool {
+		content, _ := os.ReadFile(filepath.Join(dir, lockName))
+		return len(content) > 0
+	})
+	if err := errors.Join(r.leave(), <-opened); err != nil {
 		t.Error(err)
 	}
+}
+
+// A database that is known to be damaged gets nothing more, and the redo log stays for the next one.
+func TestADamagedDatabaseIsNotAdopted(t *testing.T) {
+	t.Parallel()
+	j, release := behind(t, t.TempDir())
+	mustAppend(t, j, freshTurn("a")...)
+	dir := copyOf(t, j.Dir())
+	release()
+	if err := condemn(dir, ErrCorrupt); err != nil {
+		t.Fatal(err)
+	}
+	r := mustRead(t, dir)
+	if err := r.expectTurn("a"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("it was written to: %v", err)
+	}
+	next := mustOpen(t, dir, Options{})
+	if next.Report().MovedAside == "" {
+		t.Error("it was not moved aside")
+	}
+	expectSame(t, collect(t, mustRead(t, dir), "a", 0), freshTurn("a"))
+}
+
+// What the journal refuses is not tried for ever, and its turn goes to the database from then on.
+func TestARefusalOfWhatWasAhead(t *testing.T) {
+	t.Parallel()
+	j := mustOpen(t, t.TempDir(), Options{Ahead: true})
+	turn := freshTurn("a")
+	mustAppend(t, j, turn[:2]...)
+	j.ahead.mu.Lock()
+	s := j.ahead.turns["a"]
+	s.next++
+	j.ahead.mu.Unlock()
+	skipped := turn[2]
+	skipped.Seq++
+	mustAppend(t, j, skipped)
+	j.settle()
+	expectError(t, j.Append(skipped), nil, "bug:")
+	mustAppend(t, j, turn[2:]...)
+	expectSame(t, collect(t, mustRead(t, j.Dir()), "a", 0), turn)
 }
 
 func TestEventsOfARecord(t *testing.T) {

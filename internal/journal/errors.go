@@ -56,6 +56,17 @@ func classify(dir string, err error) error {
 	return err
 }
 
+// refusal is why an event may not come next.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// refused says whether an error is about a request, which will not be stored later either.
+func refused(err error) bool {
+	_, ok := errors.AsType[*refusal](err)
+	return ok || errors.Is(err, ErrTurnTaken)
+}
+
 // taken adds ErrTurnTaken where a turn's row cannot be added for its name.
 func taken(turn string, err error) error {
 	if failure, ok := errors.AsType[*sqlite.Error](err); ok && failure.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE {

@@ -19,10 +19,18 @@ type holdings struct {
 type holding struct{ active, ended int64 }
 
 // Held is how many bytes the turns of an owner hold that have not ended: what is
-// pruned for its owner's sake are those that have.
-func (j *Journal) Held(owner string) int64 {
-	j.settle()
-	h := &j.writer.held
+// pruned for its owner's sake are those that have. Where that is most or more, it is
+// exact; else what was appended ahead may be missing.
+func (j *Journal) Held(owner string, most int64) int64 {
+	held := j.writer.held.active(owner)
+	if held >= most {
+		j.settle()
+		held = j.writer.held.active(owner)
+	}
+	return held
+}
+
+func (h *holdings) active(owner string) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.of[owner].active

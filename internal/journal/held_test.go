@@ -62,7 +62,7 @@ func TestAnOwnersTurnsMakeRoomForEachOther(t *testing.T) {
 	j = mustOpen(t, dir, options) // it knows what there is
 	mustAppend(t, j, ofOwner("greedy", wholeTurn("next", "shell", "ok"))...)
 	eventually(t, "the huge one to be pruned", func() bool { return len(turnsOf(t, r)) == 3 })
-	if held := j.Held("greedy"); held != 0 {
+	if held := j.Held("greedy", 0); held != 0 {
 		t.Errorf("%d bytes are held by no active turn", held)
 	}
 }
@@ -73,7 +73,7 @@ func TestHeldByActiveTurns(t *testing.T) {
 	j := mustOpen(t, t.TempDir(), Options{})
 	whole := ofOwner("agent", bulk("t", 100))
 	mustAppend(t, j, whole[:len(whole)-1]...)
-	held := j.Held("agent")
+	held := j.Held("agent", 0)
 	if held < 100<<10 || held > 110<<10 {
 		t.Errorf("%d bytes are held", held)
 	}
@@ -81,10 +81,10 @@ func TestHeldByActiveTurns(t *testing.T) {
 		t.Error("a gap")
 	}
 	mustAppend(t, j, whole[len(whole)-1])
-	if held := j.Held("agent"); held != 0 {
+	if held := j.Held("agent", 0); held != 0 {
 		t.Errorf("%d bytes are held at the end", held)
 	}
-	if other := j.Held("nobody"); other != 0 {
+	if other := j.Held("nobody", 0); other != 0 {
 		t.Errorf("%d bytes are nobody's", other)
 	}
 }

@@ -20,9 +20,9 @@ type Options struct {
 	// that have ended are pruned, the oldest first, but for the owner's newest. It must
 	// be quick, and is called from any goroutine; nil bounds nobody.
 	OwnerBytes func(owner string) int64
-	// Ahead has a small Append return as soon as the redo log has it: for an owner that lives long. Turns are known by
-	// their first event, which must be Fresh or have been in the database; where the disk has little room, or the
-	// database lacks 1 MiB, each Append waits for that.
+	// Ahead has a small Append return as soon as the redo log has it: for an owner that lives long. A turn is
+	// appended ahead if its first event was Fresh, or went to the database through this Journal. With less than 16 MiB
+	// free on the disk, or 1 MiB that the database lacks, Append waits for the database.
 	Ahead bool
 	// Now is the clock that retention by age looks at; default time.Now.
 	Now func() time.Time
@@ -133,16 +133,26 @@ func acquire(dir string, o Options, steps []string) (_ *Journal, err error) {
 	if err := checkFiles(dir); err != nil {
 		return nil, err
 	}
-	j, err := assemble(dir, o, l, steps)
+	r, err := awaitRedo(dir, o.Ahead)
+	if err != nil {
+		return nil, err
+	}
+	j, err := assemble(dir, o, l, r, steps)
 	if errors.Is(err, ErrCorrupt) { // which only shows in use: it is moved aside
 		if err = condemn(dir, err); err == nil {
-			j, err = assemble(dir, o, l, steps)
+			j, err = assemble(dir, o, l, r, steps)
 		}
+	}
+	switch {
+	case err != nil:
+		err = errors.Join(err, r.leave())
+	case j.ahead.redo == nil:
+		_ = r.remove() // the database has what is in it
 	}
 	return j, err
 }
 
-func assemble(dir string, o Options, l *lock, steps []string) (*Journal, error) {
+func assemble(dir string, o Options, l *lock, r *redo, steps []string) (*Journal, error) {
 	ctx := context.Background()
 	d, report, err := openOrReplace(ctx, dir, l.unclean, steps, o.Now())
 	if err != nil {
@@ -155,7 +165,7 @@ func assemble(dir string, o Options, l *lock, steps []string) (*Journal, error) 
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if j.writer, err = newWriter(ctx, dir, d, o); err == nil {
-		err = j.openAhead(o.Ahead)
+		err = j.openAhead(r, o.Ahead)
 	}
 	if err == nil {
 		j.unfinished, err = j.writer.findUnfinished(ctx)
@@ -167,7 +177,7 @@ func assemble(dir string, o Options, l *lock, steps []string) (*Journal, error) 
 		err = j.beginCheck(d.rest, len(steps))
 	}
 	if err != nil {
-		return nil, errors.Join(classify(dir, err), j.ahead.close(), d.close())
+		return nil, errors.Join(classify(dir, err), d.close())
 	}
 	j.tell(o.Logger)
 	return j, nil
@@ -230,6 +240,7 @@ type request struct {
 	passed bool // others have gone before it
 	// redoEnd is where the redo log goes on behind a request that was appended ahead. Nobody waits for it.
 	redoEnd int64
+	refused bool // what was appended ahead should not have been
 }
 
 func (r *request) ahead() bool { return r.redoEnd > 0 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // lock makes its holder the owner of a directory, until released or dead. The file stays: removing it would let two
@@ -23,58 +22,37 @@ type lock struct {
 
 // takeLock fails with ErrOwned where there is an owner.
 func takeLock(dir string) (*lock, error) {
-	l, err := holdLock(dir)
-	for tries := 0; errors.Is(err, ErrOwned) && !l.alive() && tries < maxAdoption; tries++ {
-		time.Sleep(adoptionEvery)
-		l, err = holdLock(dir)
-	}
-	if err != nil {
-		return nil, err
-	}
-	// Always as long, and never cut first: there is no moment in which a dead owner looks like a released lock.
-	_, err = l.file.WriteAt(fmt.Appendf(nil, "%-19d\n", os.Getpid()), 0)
-	if isFull(err) {
-		err = fmt.Errorf("%w: %w", ErrFull, err)
-	}
-	if err != nil {
-		return nil, errors.Join(err, l.file.Close())
-	}
-	return l, nil
-}
-
-// A lock that is held, though the owner in it is dead, is a reader's for a moment.
-const (
-	adoptionEvery = 10 * time.Millisecond
-	maxAdoption   = 500
-)
-
-// holdLock holds the lock without becoming the owner. Where there is one it fails with ErrOwned, and says which.
-func holdLock(dir string) (*lock, error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	l := &lock{file: file}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	content, readErr := io.ReadAll(io.LimitReader(file, 64))
-	l.pid, _ = strconv.Atoi(strings.TrimSpace(string(content)))
-	l.unclean = len(content) > 0
-	switch {
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		err = fmt.Errorf("%w: process %d (%s)", ErrOwned, l.pid, file.Name())
-	case err != nil:
-		err = fmt.Errorf("cannot lock %s: %w", file.Name(), err)
-	default:
-		err = readErr
-	}
-	if err != nil {
-		return l, errors.Join(err, file.Close())
+	if err := l.take(); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	return l, nil
 }
 
-// alive says whether the owner in the lock is a process.
-func (l *lock) alive() bool { return l.pid > 0 && !errors.Is(syscall.Kill(l.pid, 0), syscall.ESRCH) }
+func (l *lock) take() error {
+	err := syscall.Flock(int(l.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	content, readErr := io.ReadAll(io.LimitReader(l.file, 64))
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(content)))
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return fmt.Errorf("%w: process %d (%s)", ErrOwned, pid, l.file.Name())
+	case err != nil:
+		return fmt.Errorf("cannot lock %s: %w", l.file.Name(), err)
+	case readErr != nil:
+		return readErr
+	}
+	l.unclean, l.pid = len(content) > 0, pid
+	// Always as long, and never cut first: there is no moment in which a dead owner looks like a released lock.
+	_, err = l.file.WriteAt(fmt.Appendf(nil, "%-19d\n", os.Getpid()), 0)
+	if isFull(err) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}
 
 // release gives the directory up; clean says that the database needs no check by the next owner.
 func (l *lock) release(clean bool) error {

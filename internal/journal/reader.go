@@ -57,7 +57,7 @@ func openReader(dir string, version int) (_ *Reader, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	r := &Reader{dir: dir, gate: new(sync.RWMutex), settle: func() { settle(dir) }}
+	r := &Reader{dir: dir, gate: new(sync.RWMutex)}
 	if r.file, err = os.Lstat(filepath.Join(dir, DatabaseName)); err != nil {
 		return nil, err
 	}
@@ -68,6 +68,7 @@ func openReader(dir string, version int) (_ *Reader, err error) {
 		return nil, err
 	}
 	r.db.SetMaxOpenConns(maxReaderConns)
+	r.settle = (&settler{dir: dir, db: r.db}).settle
 	if err := r.check(version); err != nil {
 		return nil, errors.Join(classify(dir, err), r.db.Close())
 	}

@@ -7,9 +7,11 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 const redoName = "journal.redo"
@@ -37,39 +39,78 @@ const (
 	redoHeadBytes, recordHeadBytes = 20, 8
 	// redoBytes is how large the file is from the beginning, so that no disk is too full for a record.
 	redoBytes = 8 << 20
-	// redoRoom is what must be free on the disk beside it: the database needs room as well, and there no append may
-	// pass for one that is stored.
+	// redoRoom is what must be free on the disk beside it: the database needs room as well, and where it has none an
+	// append must fail.
 	redoRoom = 16 << 20
 	// maxLag bounds what the database may lack.
 	maxLag = 1 << 20
 )
 
-// openRedo opens the file of dir, and makes it if make says so; without a file it returns nil.
+// openRedo opens the file of dir and holds its lock, as its owner, or a reader in the place of one that has died, does.
+// It makes the file if make says so; without one it returns nil.
 func openRedo(dir string, make bool) (*redo, error) {
-	flags := os.O_RDWR | syscall.O_NOFOLLOW
+	flags := os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	if make {
 		flags |= os.O_CREATE
 	}
-	file, err := os.OpenFile(filepath.Join(dir, redoName), flags, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	for {
+		file, err := os.OpenFile(filepath.Join(dir, redoName), flags, 0o600)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		current, err := holdRedo(file)
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		if current {
+			r := &redo{file: file}
+			r.head, _ = readRedoHead(file)
+			return r, nil
+		}
+		_ = file.Close()
 	}
-	if err != nil {
-		return nil, err
+}
+
+// errHeld is why the redo log's lock cannot be had.
+var errHeld = errors.New("the redo log is in use")
+
+// awaitRedo is openRedo for an owner: a reader that has it is waited for.
+func awaitRedo(dir string, make bool) (r *redo, err error) {
+	for looks := 0; looks < maxRedoLooks; looks++ {
+		if r, err = openRedo(dir, make); !errors.Is(err, errHeld) {
+			return r, err
+		}
+		time.Sleep(redoLookEvery)
 	}
+	return r, err
+}
+
+// holdRedo locks the file. It is not current if another has removed it meanwhile.
+func holdRedo(file *os.File) (current bool, err error) {
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a plain file (%v): remove it", file.Name(), info.Mode().Type())
 	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
+	if err == nil {
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
-	r := &redo{file: file}
-	r.head, _ = readRedoHead(file)
-	return r, file.Chmod(0o600)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errHeld
+	}
+	if err == nil {
+		err = file.Chmod(0o600)
+	}
+	if err != nil {
+		return false, err
+	}
+	now, err := os.Lstat(file.Name())
+	return err == nil && os.SameFile(info, now), nil
 }
 
-// readRedoHead says that there are no records where it finds no header.
+// readRedoHead says that there are no records where it finds no header, or one that is just being written.
 func readRedoHead(file io.ReaderAt) (head redoHead, ok bool) {
 	var raw [redoHeadBytes]byte
 	if _, err := file.ReadAt(raw[:], 0); err != nil {
@@ -97,10 +138,14 @@ func (r *redo) writeHead(head redoHead) error {
 
 // begin makes the log an empty one of redoBytes.
 func (r *redo) begin() error {
+	r.head.generation = rand.Uint64() // what clients had put into the file can be no record
 	if err := errors.Join(r.file.Truncate(0), r.clear()); err != nil {
 		return err
 	}
 	err := syscall.Fallocate(int(r.file.Fd()), 0, 0, redoBytes)
+	for err == syscall.EINTR {
+		err = syscall.Fallocate(int(r.file.Fd()), 0, 0, redoBytes)
+	}
 	if errors.Is(err, syscall.EOPNOTSUPP) { // then its disk can be too full, which fails an append
 		return nil
 	}
@@ -109,6 +154,9 @@ func (r *redo) begin() error {
 
 // clear drops all records.
 func (r *redo) clear() error {
+	if r.end == redoHeadBytes {
+		return nil
+	}
 	err := r.writeHead(redoHead{r.head.generation + 1, redoHeadBytes})
 	if err == nil {
 		r.end = redoHeadBytes
@@ -118,9 +166,6 @@ func (r *redo) clear() error {
 
 // drop drops the records before one: the database has them.
 func (r *redo) drop(before int64) error {
-	if before == r.end {
-		return r.clear()
-	}
 	return r.writeHead(redoHead{r.head.generation, before})
 }
 
@@ -181,9 +226,27 @@ func (h redoHead) scan(file io.ReaderAt, yield func(payload []byte) error) (end 
 
 // close removes the file if no record is left in it.
 func (r *redo) close() error {
-	var err error
 	if r.end == redoHeadBytes {
-		err = os.Remove(r.file.Name())
+		return r.remove()
+	}
+	return r.leave()
+}
+
+// leave leaves the file, which may be nil, as it is.
+func (r *redo) leave() error {
+	if r == nil {
+		return nil
+	}
+	return r.file.Close()
+}
+
+func (r *redo) remove() error {
+	if r == nil {
+		return nil
+	}
+	err := os.Remove(r.file.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	return errors.Join(err, r.file.Close())
 }

@@ -51,7 +51,7 @@ func (j *Journal) join(r *request) error {
 		return err
 	case j.leading <- struct{}{}:
 	}
-	more := true
+	more := false // others who wait select on leading, too
 	for len(r.reply) == 0 {
 		more = j.commitNext()
 	}

@@ -2,66 +2,127 @@ package journal
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
 
-// How often, and for how many times, a reader looks whether the owner has brought the database what is in the redo log.
+// settler has a database hold what was appended before it is read by another process than its owner's.
+type settler struct {
+	dir string
+	db  *sql.DB // the reader's
+
+	mu sync.Mutex
+	// vain is what could not be brought to the database: nobody waits for that again.
+	vain tail
+}
+
+// tail is what a redo log holds.
+type tail struct {
+	redoHead
+	end int64
+}
+
 const (
 	redoLookEvery = 2 * time.Millisecond
-	maxRedoLooks  = 500
+	maxRedoLooks  = 1000
+	// adoptEvery is how often, in looks, a reader tries whether the owner has died meanwhile.
+	adoptEvery = 25
 )
 
-// settle has the database of dir have what the redo log holds now: its owner brings it there, or this process does where
+// settle waits until the database has what the redo log holds now: its owner brings it there, or this process does where
 // that has died. Where neither can, what is read lacks it.
-func settle(dir string) {
-	file, err := os.Open(filepath.Join(dir, redoName))
+func (s *settler) settle() {
+	file, err := os.OpenFile(filepath.Join(s.dir, redoName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil { // mostly there is none
 		return
 	}
 	defer file.Close()
-	head, _ := readRedoHead(file)
-	end, _ := head.scan(file, func([]byte) error { return nil })
-	if end == head.from || !errors.Is(adopt(dir), ErrOwned) {
+	now := tailOf(file)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.end == now.from || now == s.vain || s.brought(file, now) {
 		return
 	}
-	for range maxRedoLooks {
-		if now, ok := readRedoHead(file); ok && (now.generation != head.generation || now.from >= end) {
-			return
+	s.vain = now
+}
+
+// tailOf reads a redo log. Its header is read once more where it was just being written.
+func tailOf(file *os.File) tail {
+	head, ok := readRedoHead(file)
+	for tries := 0; !ok && tries < 3; tries++ {
+		head, ok = readRedoHead(file)
+	}
+	end, _ := head.scan(file, func([]byte) error { return nil })
+	return tail{head, end}
+}
+
+// brought waits until the database has the records, and says whether it has.
+func (s *settler) brought(file *os.File, t tail) bool {
+	for looks := range maxRedoLooks {
+		if now, ok := readRedoHead(file); ok && (now.generation != t.generation || now.from >= t.end) {
+			return true
+		}
+		if looks%adoptEvery == 0 {
+			if err := s.adopt(); !errors.Is(err, errHeld) {
+				return err == nil
+			}
 		}
 		time.Sleep(redoLookEvery)
 	}
+	return false
 }
 
-// adopt brings the database of an owner that has died what is in the redo log. A damaged one it leaves to the next owner.
-func adopt(dir string) error {
-	l, err := holdLock(dir)
-	if err != nil {
+// adopt brings the database of an owner that has died what is in the redo log. It fails with errHeld where there is an
+// owner, or another reader does so. It writes to no database that is damaged, another user's, or of another version.
+func (s *settler) adopt() error {
+	if err := errors.Join(checkDir(s.dir), checkDirOwner(s.dir), checkFiles(s.dir)); err != nil {
 		return err
 	}
-	ctx := context.Background()
-	d, err := openTight(ctx, dir, true, migrations)
-	if err == nil {
-		err = adoptInto(ctx, dir, d)
+	r, err := openRedo(s.dir, false)
+	if r == nil || err != nil {
+		return err
 	}
-	return errors.Join(err, d.close(), l.release(false))
+	if err = s.adoptable(); err == nil {
+		err = replayInto(s.dir, r)
+	}
+	if err != nil {
+		return errors.Join(err, r.file.Close())
+	}
+	return errors.Join(r.clear(), r.remove())
 }
 
-func adoptInto(ctx context.Context, dir string, d *database) error {
-	w, err := newWriter(ctx, dir, d, Options{Now: time.Now, Logger: hclog.NewNullLogger()})
+func (s *settler) adoptable() error {
+	if err := condemned(s.dir); err != nil {
+		return err
+	}
+	id, err := readIdentity(context.Background(), s.db)
+	switch {
+	case err != nil:
+		return err
+	case emptied(s.dir):
+		return ErrCorrupt
+	case id.version != int64(len(migrations)):
+		return errors.New("the database is of another version")
+	}
+	return nil
+}
+
+func replayInto(dir string, r *redo) error {
+	ctx := context.Background()
+	d, err := openTight(ctx, dir, true, migrations)
 	if err != nil {
-		return errors.Join(err, w.do.close())
+		return errors.Join(err, d.close())
 	}
-	r, err := openRedo(dir, false)
-	if r == nil || err != nil {
-		return errors.Join(err, w.do.close())
+	w, err := newWriter(ctx, dir, d, Options{Now: time.Now, Logger: hclog.NewNullLogger()})
+	if err == nil {
+		err = w.replay(r)
 	}
-	if err = w.replay(r); err == nil {
-		err = r.clear()
-	}
-	return errors.Join(err, r.close(), w.do.close())
+	return errors.Join(err, w.close())
 }

@@ -72,10 +72,11 @@ func (w *writer) commitGroup(group []*request) (left []*request, err error) {
 		switch {
 		case !r.ahead():
 			r.reply <- err
-		case err != nil && w.fails(err):
+		case err != nil && !refused(err):
 			return group[i:], err
 		case err != nil:
-			w.log.Error("bug: the database refuses what was appended ahead of it", "error", err)
+			r.refused = true
+			w.log.Error("bug: the journal refuses what was appended ahead", "error", err)
 		}
 	}
 	return nil, nil
@@ -150,7 +151,7 @@ func (w *writer) append(e *Event) error {
 		return err
 	}
 	if err := turn.admit(e); err != nil {
-		return err
+		return &refusal{err}
 	}
 	if turn.id == 0 {
 		w.lastID++

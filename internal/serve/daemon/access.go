@@ -79,7 +79,7 @@ func (d *daemon) room(owner string) error {
 	if most == 0 || d.journal == nil {
 		return nil
 	}
-	if held := d.journal.Held(owner); held >= most {
+	if held := d.journal.Held(owner, most); held >= most {
 		return fmt.Errorf("the active turns of %s hold %d bytes of the journal, and its quota is %d (access: quota: record): end some and try again", owner, held, most)
 	}
 	return nil

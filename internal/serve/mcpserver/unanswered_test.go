@@ -84,7 +84,7 @@ func TestUnansweredQuestion(t *testing.T) {
 	t.Parallel()
 	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
 		l := &trail{}
-		s := newServer(t, setup{Config: Config{Timeout: ends(12 * time.Second), OthersAnswer: elsewhere}, journal: l})
+		s := newServer(t, setup{Config: Config{Timeout: ends(18 * time.Second), OthersAnswer: elsewhere}, journal: l})
 		r := invoke(t, connect(t, s, k, silent(t, k)), asks(t, plugin.Question{Prompt: "go on?"}))
 		own := execution(t, r)
 		if own.Status != api.StatusToolError || len(l.of(api.AuditTimedOut)) != 1 || len(l.of(api.EventTurnAbort)) != 0 {
