@@ -20,7 +20,8 @@ func (d *daemon) run() error {
 	watchdog, stop := d.manager.watchdog()
 	defer stop()
 	d.manager.ready(d.status())
-	for tidied := never; ; {
+	tidied, seen := never, never
+	for {
 		select {
 		case s := <-d.options.Signals:
 			if s != syscall.SIGHUP {
@@ -36,7 +37,7 @@ func (d *daemon) run() error {
 			d.manager.alive()
 		case <-tick.C:
 			d.manager.status(d.status())
-			tidied = d.tidy(tidied)
+			tidied, seen = d.tidy(tidied, seen)
 			d.watchTokens()
 			_ = d.turns.Approvals().Flush()
 			d.trail.flush()
@@ -44,15 +45,16 @@ func (d *daemon) run() error {
 	}
 }
 
-// tidy returns memory once nothing runs; before is how many calls had ended when it last
-// did.
-func (d *daemon) tidy(before uint64) (ended uint64) {
+// tidy returns memory once nothing has run for a tick, for what comes behind a call's end
+// needs some as well. before is how many calls had ended when it last did, and seen at the
+// last tick.
+func (d *daemon) tidy(before, seen uint64) (tidied, ended uint64) {
 	ended = d.record.ended.Load()
-	if ended == before || d.host.Host().Running > 0 {
-		return before
+	if ended == before || ended != seen || d.host.Host().Running > 0 {
+		return before, ended
 	}
 	shrink()
-	return ended
+	return ended, ended
 }
 
 func (d *daemon) status() string {
