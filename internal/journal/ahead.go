@@ -113,7 +113,7 @@ func (a *ahead) committed(group, left []*request) error {
 	}
 	a.stuck = len(left) > 0
 	switch {
-	case a.redo == nil:
+	case a.redo == nil || a.redo.end == redoHeadBytes:
 		return nil
 	case a.queued == 0:
 		return a.redo.clear()

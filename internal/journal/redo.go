@@ -154,9 +154,6 @@ func (r *redo) begin() error {
 
 // clear drops all records.
 func (r *redo) clear() error {
-	if r.end == redoHeadBytes {
-		return nil
-	}
 	err := r.writeHead(redoHead{r.head.generation + 1, redoHeadBytes})
 	if err == nil {
 		r.end = redoHeadBytes

@@ -40,7 +40,7 @@ const (
 // that has died. Where neither can, what is read lacks it.
 func (s *settler) settle() {
 	file, err := os.OpenFile(filepath.Join(s.dir, redoName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil { // mostly there is none
+	if err != nil { // usually it does not exist
 		return
 	}
 	defer file.Close()
@@ -93,7 +93,7 @@ func (s *settler) adopt() error {
 		err = replayInto(s.dir, r)
 	}
 	if err != nil {
-		return errors.Join(err, r.file.Close())
+		return errors.Join(err, r.leave())
 	}
 	return errors.Join(r.clear(), r.remove())
 }
