@@ -22,6 +22,7 @@ import (
 
 const (
 	memoryBytes = 512 << 20
+	restBound   = 90 * time.Second // a sandbox that waits for a call is given up after a minute
 	// What the daemon is told for its stop, and what that may take in all: the
 	// calls' wait, their grace and a second, 10 s for clients that take nothing,
 	// and as much again for a machine that is busy.
@@ -200,12 +201,38 @@ func (d *daemon) processor() time.Duration {
 
 // files are those that the daemon has open, but for users of calls: of these it
 // keeps as many as ever ran at once.
-func (d *daemon) files() (n int) {
+func (d *daemon) files() open {
+	now := open{}
 	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", d.pid()))
 	for _, path := range paths {
 		if to, _ := os.Readlink(path); !strings.Contains(to, "/users/") {
-			n++
+			kind, _, _ := strings.Cut(to, ":[") // of a socket or pipe, without its number
+			now[kind]++
 		}
+	}
+	return now
+}
+
+// rest waits until the daemon has given back what it may not keep, and gives what it has.
+func (d *daemon) rest(most int) (rss int64, now open) {
+	for end := time.Now().Add(restBound); ; time.Sleep(100 * time.Millisecond) {
+		rss, now = d.memory("VmRSS:"), d.files()
+		if rested(rss, now, most) || time.Now().After(end) {
+			return rss, now
+		}
+	}
+}
+
+func rested(rss int64, now open, most int) bool {
+	return rss <= restingMemory && now.count() <= most
+}
+
+// open are files by what they are.
+type open map[string]int
+
+func (o open) count() (n int) {
+	for _, of := range o {
+		n += of
 	}
 	return n
 }

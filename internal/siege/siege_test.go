@@ -24,9 +24,9 @@ const (
 	// TOOLHOST_SIEGE_RATIO bounds it by the quiet one on a machine that does
 	// nothing else.
 	worstCall = 15 * time.Second
-	// What the daemon may have when the mob has gone: memory, and files more than
-	// before.
-	restingMemory, restingFiles = memoryBytes / 2, 64
+	// What the daemon may have when all clients have gone, within restBound: memory, and
+	// files more than before.
+	restingMemory, restingFiles = memoryBytes / 2, 16
 )
 
 // TestSiege has a daemon with 512 MiB stand 50 hostile tools and 50 hostile
@@ -56,7 +56,7 @@ func TestSiege(t *testing.T) {
 	d.alone()
 	step("the daemon is alone")
 	after := d.phase(quietFor, neighbours)
-	rss, filesAfter := d.memory("VmRSS:"), d.files()
+	rss, filesAfter := d.rest(files.count() + restingFiles)
 
 	d.hire() // and never dismissed
 	d.phase(min(quietFor, 5*time.Second), neighbours)
@@ -65,9 +65,9 @@ func TestSiege(t *testing.T) {
 
 	report(t, told, map[string]*days{"quiet": quiet, "siege": besieged, "after": after})
 	t.Logf("memory: RSS at most %d MiB, %d MiB after; the kernel counted at most %d of %d MiB\nfiles of the daemon: %d before, %d after; CPU time in the siege %s\nstopped after %s, of at most %s",
-		d.peak>>20, rss>>20, d.counts>>20, memoryBytes>>20, files, filesAfter, processor, stopped.Round(time.Millisecond), stopBound)
-	if rss > restingMemory || filesAfter > files+restingFiles {
-		t.Errorf("it keeps %d bytes of memory and %d files, before %d", rss, filesAfter, files)
+		d.peak>>20, rss>>20, d.counts>>20, memoryBytes>>20, files.count(), filesAfter.count(), processor, stopped.Round(time.Millisecond), stopBound)
+	if !rested(rss, filesAfter, files.count()+restingFiles) {
+		t.Errorf("it keeps %d bytes of memory and the files %v, before %v", rss, filesAfter, files)
 	}
 	d.judge(told, quiet, besieged, after, stopped)
 }
