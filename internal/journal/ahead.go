@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"sync"
+	"time"
 )
 
 // ahead lets a small append return once it is in the redo log. The database gets it behind that, in the same order.
@@ -11,14 +12,19 @@ type ahead struct {
 	redo   *redo                // nil: every append waits for the database
 	turns  map[string]*sequence // those under way, with all that was appended
 	queued int                  // requests that are in the redo log alone
+	soon   *time.Timer          // has the database get them
 	// stuck: the database could not take one of these, and nothing more is appended ahead of it until it can.
 	stuck bool
 	// stopped: nothing more is appended at all.
 	stopped bool
 }
 
-// maxAheadBytes is how large a request may be that is appended ahead.
-const maxAheadBytes = 128 << 10
+const (
+	// maxAheadBytes is how large a request may be that is appended ahead.
+	maxAheadBytes = 128 << 10
+	// gatherFor is how long others may share the commit of such a request, unless somebody waits for that.
+	gatherFor = 25 * time.Millisecond
+)
 
 // append appends a request ahead, and hands it to queue; false if it must wait for the database, which also says what is
 // wrong with it.
@@ -43,8 +49,10 @@ func (a *ahead) append(r *request, queue func(*request)) bool {
 	if err != nil {
 		panic("bug: " + err.Error())
 	}
-	a.queued++
 	queue(&request{events: own, bytes: r.bytes, redoEnd: a.redo.end})
+	if a.queued++; a.queued == 1 {
+		a.soon.Reset(gatherFor)
+	}
 	return true
 }
 
@@ -116,8 +124,10 @@ func (a *ahead) committed(group, left []*request) error {
 	case a.redo == nil || a.redo.end == redoHeadBytes:
 		return nil
 	case a.queued == 0:
+		a.soon.Stop()
 		return a.redo.clear()
 	case end > 0:
+		a.soon.Reset(gatherFor)
 		return a.redo.drop(end)
 	}
 	return nil
@@ -154,6 +164,7 @@ func (j *Journal) openAhead(r *redo, wanted bool) error {
 		return nil
 	}
 	j.ahead.redo, j.ahead.turns = r, map[string]*sequence{}
+	j.ahead.soon = time.AfterFunc(gatherFor, func() { wakeUp(j.queued) })
 	return nil
 }
 

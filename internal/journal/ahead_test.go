@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 )
@@ -63,6 +65,35 @@ func TestAppendAhead(t *testing.T) {
 	for range 2 {
 		expectSame(t, <-read, open)
 	}
+}
+
+// Appends that come one soon behind the other share a commit, and none of them waits for it.
+func TestAppendsAheadShareACommit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		j := mustOpen(t, dir, Options{Ahead: true})
+		mustAppend(t, j, freshTurn("before")...)
+		j.settle()
+		synctest.Wait()
+		before := j.writer.commits
+		for i := range 5 {
+			mustAppend(t, j, freshTurn(fmt.Sprint(i))...)
+			time.Sleep(gatherFor / 10)
+		}
+		if synctest.Wait(); !j.ahead.lags() {
+			t.Error("they were committed at once")
+		}
+		time.Sleep(gatherFor)
+		if synctest.Wait(); j.ahead.lags() || j.writer.commits != before+1 {
+			t.Errorf("%d commits; the database lacks some: %v", j.writer.commits-before, j.ahead.lags())
+		}
+		mustAppend(t, j, freshTurn("behind")...)
+		time.Sleep(gatherFor)
+		if synctest.Wait(); j.ahead.lags() {
+			t.Error("the next one waits for ever")
+		}
+	})
 }
 
 // What an owner has appended ahead is there for the next one, and for a reader before that, whatever the moment in which

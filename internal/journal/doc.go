@@ -9,8 +9,9 @@
 // shown it.
 //
 // With Options.Ahead a small Append returns as soon as a file beside the database has it, the redo log. The owner brings
-// that to the database at once, in order. A reader waits, two seconds at most, for what was appended before it reads;
-// where the owner has died, a reader that may write, or the next owner, does the rest.
+// that to the database within 25 ms, in order, with what else has come until then; at once where a reader of its process
+// waits. A reader waits, two seconds at most, for what was appended before it reads; where the owner has died, a reader
+// that may write, or the next owner, does the rest.
 //
 // Damage does not pass for a record. What was closed is compared with its checksums when it is opened, the rest of what
 // takes longer than a moment behind that; each event and result has one of its own, which readers check. A damaged

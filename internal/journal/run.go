@@ -28,7 +28,6 @@ func (j *Journal) append(r *request) error {
 	}
 	j.boundLog(r.small())
 	if j.ahead.append(r, j.queue) {
-		wakeUp(j.queued)
 		return nil
 	}
 	err := j.join(r)
