@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/stack"
 	"github.com/toolhost/toolhost/internal/text"
 )
 
@@ -159,7 +160,10 @@ func (s *Server) accept(c *conn, f *http2.MetaHeadersFrame) error {
 		handler = func(*Stream) error { return err }
 	}
 	c.running++
-	c.handling.Go(func() { stream.answer(handler(stream)) })
+	c.handling.Go(func() {
+		stack.Shallow()
+		stream.answer(handler(stream))
+	})
 	return nil
 }
 
