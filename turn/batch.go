@@ -217,9 +217,6 @@ func (b *batch) finish(e *entry, r *api.Result) {
 	b.t.recorded.fresh = append(b.t.recorded.fresh, e)
 	last.Asked = e.asked
 	last.TraceParent, last.Trace = e.traceParent(), e.trace
-	if e.call.Made != nil {
-		e.call.Made(r)
-	}
 }
 
 // traceParent is the trace context that the call came with.

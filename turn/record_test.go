@@ -256,28 +256,3 @@ func TestUnrecordedResultsSaySo(t *testing.T) {
 		}
 	})
 }
-
-// Made has a call's result before that is on record, and once.
-func TestMadeComesBeforeTheRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		turn := w.begin(t, Spec{})
-		made := map[string][]*api.Result{}
-		calls := []Call{callOf("a", "work", 5), callOf("b", "banned", 5)}
-		for i := range calls {
-			calls[i].Made = func(r *api.Result) {
-				made[r.CallID] = append(made[r.CallID], r)
-				if slices.ContainsFunc(w.journal.list(), func(on Record) bool { return on.Result == r }) {
-					t.Errorf("the result of %s is on record already", r.CallID)
-				}
-			}
-		}
-		results := run(t, turn, calls...)
-		for _, r := range results {
-			if len(made[r.CallID]) != 1 || made[r.CallID][0] != r {
-				t.Errorf("made of %s: %v, not its result alone", r.CallID, made[r.CallID])
-			}
-		}
-		turn.End()
-	})
-}

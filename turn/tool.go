@@ -119,8 +119,4 @@ type Call struct {
 	Retry bool `json:"-"`
 	// Until is how long the caller waits for the result.
 	Until Until `json:"-"`
-	// Made, if not nil, is given the result before it is on record, so that an answer can
-	// be made of it meanwhile: until Run returns, with it or another one, none of it is to
-	// be shown. The turn waits for Made.
-	Made func(*api.Result) `json:"-"`
 }

@@ -31,14 +31,13 @@ type call struct {
 	made     turn.Call
 	begun    time.Time
 	offer    offer
-	rounds   bool             // it asks by answering requests
-	mute     bool             // its request cannot be answered so
-	leave    func()           // gives its place back; read once its turn is over
-	asked    chan struct{}    // a question is new; holds one
-	early    chan *api.Result // the result before it is on record; holds one
-	done     chan struct{}    // closed when result is there
-	caughtUp chan struct{}    // closed when all that happened before was sent
-	result   *api.Result      // written before done is closed
+	rounds   bool          // it asks by answering requests
+	mute     bool          // its request cannot be answered so
+	leave    func()        // gives its place back; read once its turn is over
+	asked    chan struct{} // a question is new; holds one
+	done     chan struct{} // closed when result is there
+	caughtUp chan struct{} // closed when all that happened before was sent
+	result   *api.Result   // written before done is closed
 
 	mu        sync.Mutex
 	pending   []*pendingRequest    // requests that wait for it, the newest last
@@ -129,7 +128,7 @@ var errClosed = errors.New("toolhost is about to end")
 func (s *Server) begin(one *session, client string, made turn.Call, interactive bool) (*call, error) {
 	c := &call{
 		s: s, session: one, client: client, made: made, begun: time.Now(), leave: func() {}, offer: s.offerOf(made.Tool),
-		asked: make(chan struct{}, 1), early: make(chan *api.Result, 1), done: make(chan struct{}), questions: map[string]*question{}, groups: map[string]int{}, caughtUp: make(chan struct{}),
+		asked: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{}, groups: map[string]int{}, caughtUp: make(chan struct{}),
 	}
 	if err := one.enter(); err != nil {
 		return nil, err
@@ -141,7 +140,7 @@ func (s *Server) begin(one *session, client string, made turn.Call, interactive 
 		one.leave()
 		return nil, err
 	}
-	c.t, c.made.Place, c.made.Made = t, c.place, func(r *api.Result) { c.early <- r }
+	c.t, c.made.Place = t, c.place
 	if err := s.admit(c); err != nil {
 		t.End()
 		one.leave()
@@ -288,14 +287,11 @@ func (c *call) attend(ctx context.Context, l *pendingRequest, r *mcpsdk.CallTool
 	defer c.s.whenDisconnected(r, func() { c.abort(api.ReasonDisconnect) })()
 	limits := limitsOf(c.s.timeout(c.client), received)
 	defer limits.stop()
-	var drafted draft
 	for {
 		select {
-		case made := <-c.early:
-			drafted = c.draft(r, made)
 		case <-c.done:
 			<-c.caughtUp
-			return c.reply(drafted), nil
+			return c.reply(), nil
 		case <-c.asked:
 			if asks := c.question(); asks != nil {
 				return reply{asks: asks}, nil
@@ -307,7 +303,7 @@ func (c *call) attend(ctx context.Context, l *pendingRequest, r *mcpsdk.CallTool
 		case <-ctx.Done():
 			c.abort(reasonOf(ctx))
 			<-c.done
-			return c.reply(drafted), nil
+			return c.reply(), nil
 		}
 	}
 }

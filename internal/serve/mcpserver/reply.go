@@ -17,7 +17,6 @@ type reply struct {
 	result *api.Result
 	output outputCheck
 	notes  []string
-	shown  *mcpsdk.CallToolResult // made of these; nil if it is not yet
 	asks   *inputs
 }
 
@@ -57,48 +56,17 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 		out := &mcpsdk.CallToolResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
 		return out, a.asks.in(out)
 	}
-	if a.shown != nil {
-		return a.shown, nil
-	}
 	if failure := s.failureOf(ctx, r, s.entryOf(r.Params.Name), a.result); failure != nil {
 		return nil, failure
 	}
-	return s.show(r, a), nil
+	return present(renamed(a.result, s.gateway.linksOf(s.entryOf(r.Params.Name))), a.output, r.ProtocolVersion(), a.notes), nil
 }
 
-func (s *Server) show(r *mcpsdk.CallToolRequest, a reply) *mcpsdk.CallToolResult {
-	return present(renamed(a.result, s.gateway.linksOf(s.entryOf(r.Params.Name))), a.output, r.ProtocolVersion(), a.notes)
-}
-
-// draft is an answer that was made while its result was put on record.
-type draft struct {
-	result *api.Result
-	reply
-}
-
-// draft makes the answer of a tool's call that has ended well.
-func (c *call) draft(r *mcpsdk.CallToolRequest, made *api.Result) (d draft) {
-	if !made.OK() || c.offer.tool == nil { // or it is a request to a wrapped server
-		return d
-	}
-	d.result, d.reply = made, c.replyOf(made)
-	d.shown = c.s.show(r, d.reply)
-	return d
-}
-
-// reply is the answer, and the draft if nothing has come to it since.
-func (c *call) reply(d draft) reply {
-	a := c.replyOf(c.result)
-	if d.result == c.result && slices.Equal(d.notes, a.notes) {
-		return d.reply
-	}
-	return a
-}
-
-func (c *call) replyOf(result *api.Result) reply {
+// reply is the answer with the result.
+func (c *call) reply() reply {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := *result
+	r := *c.result
 	if c.cause != "" && !r.OK() {
 		r.Message += " " + c.cause
 	}
