@@ -32,6 +32,7 @@ type Manager struct {
 	held   atomic.Int64 // bytes of results that nobody has been given yet
 	room   int64        // for these
 	outage outage
+	late   late
 }
 
 func defaultParallel() int { return min(8, 2*runtime.NumCPU()) }
@@ -217,4 +218,5 @@ func (m *Manager) Close() {
 		})
 	}
 	ending.Wait()
+	m.closeLate()
 }

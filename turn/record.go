@@ -92,27 +92,40 @@ func (t *Turn) append(missed []*Record) error {
 		}
 		all = append(all, t.outbox...)
 	}
-	for some := range slices.Chunk(all, maxAppend) {
-		if err := t.m.config.Journal.Append(some...); err != nil {
-			return err
-		}
-		t.recorded.seq = some[len(some)-1].Event.Seq
+	n, err := t.m.append(all)
+	if n > 0 {
+		t.recorded.seq = all[n-1].Event.Seq
 	}
-	return nil
+	return err
+}
+
+// append journals records of one turn, and says how many have been.
+func (m *Manager) append(records []Record) (n int, err error) {
+	for some := range slices.Chunk(records, maxAppend) {
+		if err := m.config.Journal.Append(some...); err != nil {
+			return n, err
+		}
+		n += len(some)
+	}
+	return n, nil
 }
 
 // tellRecord reports that the journal fails, or works again. A taken id is the
 // caller's mistake and is returned.
 func (t *Turn) tellRecord(was error) {
-	log := t.m.config.Logger
 	switch is := t.recorded.err; {
 	case is == nil && len(t.outbox) > 0:
-		if over, ok := t.m.outage.end(); ok {
-			log.Info("the journal works again", "after", t.now().Sub(over.since).Round(time.Millisecond).String(), "turns", over.turns, "unrecordedResults", over.results)
-		}
+		t.m.worksAgain()
 	case is == nil || was != nil || errors.Is(is, ErrTaken):
 	case t.m.outage.meet(t.now()):
-		log.Error("the journal fails: turns take no new calls, and what runs ends without a record", "turn", t.info.TurnID, "error", is)
+		t.m.config.Logger.Error("the journal fails: turns take no new calls, and what runs ends without a record", "turn", t.info.TurnID, "error", is)
+	}
+}
+
+// worksAgain reports the end of an outage, if there is one.
+func (m *Manager) worksAgain() {
+	if over, ok := m.outage.end(); ok {
+		m.config.Logger.Info("the journal works again", "after", time.Since(over.since).Round(time.Millisecond).String(), "turns", over.turns, "unrecordedResults", over.results, "lostTurns", over.lost)
 	}
 }
 
@@ -143,6 +156,7 @@ type missing struct {
 	since   time.Time
 	turns   int // that have met it
 	results int // handed over without a record
+	lost    int // turns that are over, and will not be on record to their ends
 }
 
 // meet counts a turn that meets the outage; true if it is the first.
@@ -168,6 +182,13 @@ func (o *outage) missed() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.results++
+}
+
+// lose counts a turn that is over.
+func (o *outage) lose() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lost++
 }
 
 // end ends the outage, if there is one.

@@ -256,3 +256,60 @@ func TestUnrecordedResultsSaySo(t *testing.T) {
 		}
 	})
 }
+
+// What a turn has done that ends while the disk is full comes to be on record once there is
+// room, or at the Manager's end, also where no other turn asks for it. Refused calls do not.
+func TestTurnsThatEndOnAFullDisk(t *testing.T) {
+	for name, free := range map[string]func(w *world){
+		"there is room again": func(w *world) { w.journal.fills(0, nil); time.Sleep(2 * journalPause) },
+		"at the end":          func(w *world) { w.journal.fills(0, nil); time.Sleep(time.Millisecond); w.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				var log bytes.Buffer
+				w.config.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
+				w.journal.fills(time.Second, errFull)
+				running := w.begin(t, Spec{Single: true})
+				want(t, run(t, running, callOf("a", "work", 2000)), "ok")
+				running.End()
+				harmless := w.begin(t, Spec{Single: true})
+				want(t, run(t, harmless, callOf("b", "reads", 1)), "overloaded/journal")
+				harmless.End()
+				time.Sleep(5 * journalPause)
+				free(w)
+				list := w.journal.list()
+				if int64(len(list)) != running.Newest() || onRecord(t, w) == 0 || list[len(list)-1].Event.Kind != api.EventTurnEnd {
+					t.Errorf("%d of %d events are on record", len(list), running.Newest())
+				}
+				if said := log.String(); strings.Count(said, "the journal works again") != 1 || !strings.Contains(said, "lostTurns=0") {
+					t.Errorf("log: %s", said)
+				}
+			})
+		})
+	}
+}
+
+// What waits for room is bounded, and what is left out is counted.
+func TestLateRecordsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		var log bytes.Buffer
+		w.config.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
+		w.begin(t, Spec{}).End()
+		w.journal.fail = errFull
+		large := &Record{Record: api.Record{Event: api.Event{Kind: api.EventStarted}, JSON: make([]byte, maxLateBytes/4)}}
+		for range 5 {
+			w.addLate([]*Record{large})
+		}
+		w.outage.meet(time.Now())
+		if w.late.bytes > maxLateBytes || len(w.late.turns) != 3 {
+			t.Errorf("%d turns of %d bytes wait", len(w.late.turns), w.late.bytes)
+		}
+		w.journal.fills(0, nil)
+		time.Sleep(2 * journalPause)
+		if said := log.String(); w.late.bytes != 0 || !strings.Contains(said, "lostTurns=2") {
+			t.Errorf("%d bytes wait; log: %s", w.late.bytes, said)
+		}
+	})
+}

@@ -277,6 +277,7 @@ func (t *Turn) finish() {
 	t.emit(api.Event{Kind: api.EventTurnEnd}, nil)
 	t.recorded.failed, t.recorded.ends = time.Time{}, true // tried once more, now or never
 	t.flush()
+	t.m.keepLate(t)
 	t.over = true
 	t.log.end()
 }
