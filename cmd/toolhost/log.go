@@ -154,6 +154,9 @@ func (f *logFlags) with(do func(record) error) error {
 		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(unreadable.Error()))
 	}
 	err = do(l)
+	for _, lacking := range l.Lacking() {
+		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(lacking.Error()))
+	}
 	if _, own := errors.AsType[*exit.Error](err); own || err == nil {
 		return err
 	}

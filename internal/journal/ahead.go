@@ -152,9 +152,12 @@ func (j *Journal) openAhead(r *redo, wanted bool) error {
 	if r == nil {
 		return nil
 	}
-	err := j.writer.replay(r)
+	moved, err := j.writer.replay(r)
 	if err != nil {
 		return fmt.Errorf("cannot bring the database what is in %s: %w", r.file.Name(), err)
+	}
+	if moved != "" {
+		j.writer.log.Error("the journal's redo log was damaged, and is moved aside: what was appended last may be missing", "moved", moved)
 	}
 	if !wanted {
 		return nil
@@ -183,10 +186,10 @@ func (a *ahead) close() error {
 	return a.redo.close()
 }
 
-// replay appends what the database lacks of the redo log.
-func (w *writer) replay(r *redo) error {
-	lost := 0
-	_, err := r.head.scan(r.file, func(payload []byte) error {
+// replay appends what the database lacks of the redo log. One that is damaged is moved aside, by the name moved.
+func (w *writer) replay(r *redo) (moved string, err error) {
+	lost, damaged := 0, r.damaged()
+	_, gaps, err := r.head.scan(r.file, func(payload []byte) error {
 		events, err := decodeEvents(payload)
 		if err == nil {
 			err = w.appendMissing(events)
@@ -199,7 +202,10 @@ func (w *writer) replay(r *redo) error {
 	if lost > 0 {
 		w.log.Error("what the last owner had appended does not fit what the database has, and is lost", "appends", lost)
 	}
-	return err
+	if err != nil || !damaged && !gaps {
+		return "", err
+	}
+	return r.setAside(w.pruner.now())
 }
 
 // appendMissing appends the events unless the database has them: it has all or none.

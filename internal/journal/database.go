@@ -120,10 +120,12 @@ func quickCheck(ctx context.Context, db queryer) error {
 	return nil
 }
 
+func asideSuffix(now time.Time) string { return ".corrupt-" + now.UTC().Format("20060102T150405Z") }
+
 // openOrReplace opens the database; a damaged one it moves aside, reports, and starts anew.
 func openOrReplace(ctx context.Context, dir string, unclean bool, steps []string, now time.Time) (*database, Report, error) {
 	report := Report{}
-	aside := ".corrupt-" + now.UTC().Format("20060102T150405Z")
+	aside := asideSuffix(now)
 	if report.Damage = condemned(dir); report.Damage == nil && emptied(dir) {
 		report.Damage = fmt.Errorf("%w: it was cut to nothing", ErrCorrupt)
 	}

@@ -27,5 +27,5 @@
 //	journal.lock                locked by the owner, and holding its pid; empty after a clean end
 //	journal.sums                checksums over the database as it was closed; gone while there is an owner
 //	journal.damaged             why the owner found the database damaged, until the next one has moved it aside
-//	journal.db.corrupt-<time>   a database that could not be read, moved aside by Open and never deleted
+//	journal.db.corrupt-<time>   a database that could not be read, moved aside by Open and never deleted; redo logs, too
 package journal

@@ -24,6 +24,8 @@ type Reader struct {
 	gate *sync.RWMutex // of the owner, if that is in this process
 	// settle waits until the database has all that was appended.
 	settle func()
+	// settler is the one of a Reader that has not the owner's process.
+	settler *settler
 }
 
 // Reader opens the journal for reading in its owner's process. Its log is bounded beside such readers: now and then they
@@ -68,7 +70,8 @@ func openReader(dir string, version int) (_ *Reader, err error) {
 		return nil, err
 	}
 	r.db.SetMaxOpenConns(maxReaderConns)
-	r.settle = (&settler{dir: dir, db: r.db}).settle
+	r.settler = &settler{dir: dir, db: r.db}
+	r.settle = r.settler.settle
 	if err := r.check(version); err != nil {
 		return nil, errors.Join(classify(dir, err), r.db.Close())
 	}
@@ -95,6 +98,17 @@ func (r *Reader) check(version int) error {
 
 // readable is the first version that has all that is read: its owner may be an older toolhost.
 const readable = 5
+
+// Lacking is why what was read before may lack what the owner had appended last: it takes longer than two seconds to
+// bring that to the database, or has died and this process may not do so. It is nil where nothing is missing.
+func (r *Reader) Lacking() error {
+	r.settler.mu.Lock()
+	defer r.settler.mu.Unlock()
+	if err := r.settler.lacking; err != nil {
+		return fmt.Errorf("what was put on record last in %s may be missing: %w", r.dir, err)
+	}
+	return nil
+}
 
 // Close ends all reading.
 func (r *Reader) Close() error { return r.db.Close() }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,11 +18,10 @@ import (
 const redoName = "journal.redo"
 
 // redo is a file of appends that the database may lack: a header, and records one behind the other, from the first that
-// may be missing on. All are of the header's generation, which is in their checksums: what is left of an older one ends
-// the log as damage does.
+// may be missing on. All are of the header's generation: those of an older one are left over, and do not count.
 //
 //	header: checksum of what follows (CRC-32C), generation, where the first record begins; 4, 8 and 8 bytes
-//	record: length of the payload, checksum of generation and payload; 4 and 4 bytes; then the payload
+//	record: length of the payload, checksum of generation and payload, generation; 4, 4 and 8 bytes; then the payload
 //
 // Numbers are little-endian.
 type redo struct {
@@ -36,7 +36,7 @@ type redoHead struct {
 }
 
 const (
-	redoHeadBytes, recordHeadBytes = 20, 8
+	redoHeadBytes, recordHeadBytes = 20, 16
 	// redoBytes is how large the file is from the beginning, so that no disk is too full for a record.
 	redoBytes = 8 << 20
 	// redoRoom is what must be free on the disk beside it: the database needs room as well, and where it has none an
@@ -139,15 +139,19 @@ func (r *redo) writeHead(head redoHead) error {
 // begin makes the log an empty one of redoBytes.
 func (r *redo) begin() error {
 	r.head.generation = rand.Uint64() // what clients had put into the file can be no record
-	if err := errors.Join(r.file.Truncate(0), r.clear()); err != nil {
+	if err := errors.Join(r.file.Truncate(0), r.allocate()); err != nil {
 		return err
 	}
+	return r.clear()
+}
+
+func (r *redo) allocate() error {
 	err := syscall.Fallocate(int(r.file.Fd()), 0, 0, redoBytes)
 	for err == syscall.EINTR {
 		err = syscall.Fallocate(int(r.file.Fd()), 0, 0, redoBytes)
 	}
 	if errors.Is(err, syscall.EOPNOTSUPP) { // then its disk can be too full, which fails an append
-		return nil
+		return r.file.Truncate(redoBytes)
 	}
 	return err
 }
@@ -186,6 +190,7 @@ func (r *redo) add(record []byte) error {
 	payload := record[recordHeadBytes:]
 	binary.LittleEndian.PutUint32(record, uint32(len(payload)))
 	binary.LittleEndian.PutUint32(record[4:], recordSum(r.head.generation, payload))
+	binary.LittleEndian.PutUint64(record[8:], r.head.generation)
 	_, err := r.file.WriteAt(record, r.end)
 	if err == nil {
 		r.end += int64(len(record))
@@ -198,27 +203,92 @@ func recordSum(generation uint64, payload []byte) uint32 {
 	return crc32.Update(sum, castagnoli, payload)
 }
 
-// scan gives the payloads of a log from its header's first record on, and says where the last one ends.
-func (h redoHead) scan(file io.ReaderAt, yield func(payload []byte) error) (end int64, err error) {
-	for end = h.from; end > 0; {
-		var raw [recordHeadBytes]byte
-		if _, err := file.ReadAt(raw[:], end); err != nil {
-			return end, nil
+// scan gives the payloads of a log from its header's first record on, and says where the last one ends. Where the owner
+// was killed as it wrote one, that is not there. damaged says that the log is otherwise not as it left it: the intact
+// records behind damage are given as well.
+func (h redoHead) scan(file io.ReaderAt, yield func(payload []byte) error) (end int64, damaged bool, err error) {
+	if h.from < redoHeadBytes { // it has no header
+		return h.from, false, nil
+	}
+	raw := make([]byte, maxLag)
+	n, _ := file.ReadAt(raw, h.from)
+	raw = raw[:n]
+	generation := binary.LittleEndian.AppendUint64(nil, h.generation)
+	for at := 0; ; {
+		payload := h.record(raw[at:])
+		if payload == nil {
+			behind := h.next(raw[at:], generation)
+			if behind < 0 {
+				return h.from + int64(at), damaged, nil
+			}
+			at, damaged = at+behind, true
+			continue
 		}
-		n := int64(binary.LittleEndian.Uint32(raw[:]))
-		if n == 0 || end+recordHeadBytes+n > redoBytes {
-			return end, nil
-		}
-		payload := make([]byte, n)
-		if _, err := file.ReadAt(payload, end+recordHeadBytes); err != nil || recordSum(h.generation, payload) != binary.LittleEndian.Uint32(raw[4:]) {
-			return end, nil
-		}
-		end += recordHeadBytes + n
+		at += recordHeadBytes + len(payload)
 		if err := yield(payload); err != nil {
-			return end, err
+			return h.from + int64(at), damaged, err
 		}
 	}
-	return end, nil
+}
+
+// record is the payload of the record with which raw begins, or nil if that is damaged or not there.
+func (h redoHead) record(raw []byte) []byte {
+	if len(raw) < recordHeadBytes || binary.LittleEndian.Uint64(raw[8:]) != h.generation {
+		return nil
+	}
+	n := uint64(binary.LittleEndian.Uint32(raw))
+	if n == 0 || n > uint64(len(raw)-recordHeadBytes) {
+		return nil
+	}
+	payload := raw[recordHeadBytes : recordHeadBytes+n]
+	if recordSum(h.generation, payload) != binary.LittleEndian.Uint32(raw[4:]) {
+		return nil
+	}
+	return payload
+}
+
+// next is where the first record begins behind the beginning of raw, or -1.
+func (h redoHead) next(raw, generation []byte) int {
+	const before = 8 // bytes of a record's head
+	for at := before + 1; at <= len(raw); at++ {
+		found := bytes.Index(raw[at:], generation)
+		if found < 0 {
+			break
+		}
+		at += found
+		if h.record(raw[at-before:]) != nil {
+			return at - before
+		}
+	}
+	return -1
+}
+
+// damaged says that the file is not as any owner leaves it, whenever it dies.
+func (r *redo) damaged() bool {
+	info, err := r.file.Stat()
+	if err != nil || info.Size() == 0 {
+		return false
+	}
+	var raw, zero [redoHeadBytes]byte
+	_, _ = r.file.ReadAt(raw[:], 0)
+	_, ok := readRedoHead(r.file)
+	return info.Size() != redoBytes || !ok && raw != zero
+}
+
+// setAside gives the file another name, and goes on with an empty one.
+func (r *redo) setAside(now time.Time) (name string, err error) {
+	path := r.file.Name()
+	name = path + asideSuffix(now)
+	if err = os.Rename(path, name); err != nil {
+		return "", err
+	}
+	fresh, err := openRedo(filepath.Dir(path), true)
+	if err != nil {
+		return "", err
+	}
+	_ = r.file.Close()
+	*r = *fresh
+	return name, nil
 }
 
 // close removes the file if no record is left in it.

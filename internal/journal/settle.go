@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,6 +22,8 @@ type settler struct {
 	mu sync.Mutex
 	// vain is what could not be brought to the database: nobody waits for that again.
 	vain tail
+	// lacking is why what was read may lack what was appended last.
+	lacking error
 }
 
 // tail is what a redo log holds.
@@ -47,10 +50,12 @@ func (s *settler) settle() {
 	now := tailOf(file)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.end == now.from || now == s.vain || s.brought(file, now) {
+	if now.end == now.from || now == s.vain {
 		return
 	}
-	s.vain = now
+	if s.lacking = s.bring(file, now); s.lacking != nil {
+		s.vain = now
+	}
 }
 
 // tailOf reads a redo log. Its header is read once more where it was just being written.
@@ -59,24 +64,24 @@ func tailOf(file *os.File) tail {
 	for tries := 0; !ok && tries < 3; tries++ {
 		head, ok = readRedoHead(file)
 	}
-	end, _ := head.scan(file, func([]byte) error { return nil })
+	end, _, _ := head.scan(file, func([]byte) error { return nil })
 	return tail{head, end}
 }
 
-// brought waits until the database has the records, and says whether it has.
-func (s *settler) brought(file *os.File, t tail) bool {
+// bring waits until the database has the records.
+func (s *settler) bring(file *os.File, t tail) error {
 	for looks := range maxRedoLooks {
 		if now, ok := readRedoHead(file); ok && (now.generation != t.generation || now.from >= t.end) {
-			return true
+			return nil
 		}
 		if looks%adoptEvery == 0 {
 			if err := s.adopt(); !errors.Is(err, errHeld) {
-				return err == nil
+				return err
 			}
 		}
 		time.Sleep(redoLookEvery)
 	}
-	return false
+	return errors.New("its owner takes long to bring it to the database: ask again")
 }
 
 // adopt brings the database of an owner that has died what is in the redo log. It fails with errHeld where there is an
@@ -89,13 +94,17 @@ func (s *settler) adopt() error {
 	if r == nil || err != nil {
 		return err
 	}
+	moved := ""
 	if err = s.adoptable(); err == nil {
-		err = replayInto(s.dir, r)
+		moved, err = replayInto(s.dir, r)
 	}
 	if err != nil {
 		return errors.Join(err, r.leave())
 	}
-	return errors.Join(r.clear(), r.remove())
+	if moved != "" {
+		err = fmt.Errorf("the redo log was damaged, and is moved aside to %s", moved)
+	}
+	return errors.Join(err, r.clear(), r.remove())
 }
 
 func (s *settler) adoptable() error {
@@ -114,15 +123,15 @@ func (s *settler) adoptable() error {
 	return nil
 }
 
-func replayInto(dir string, r *redo) error {
+func replayInto(dir string, r *redo) (moved string, err error) {
 	ctx := context.Background()
 	d, err := openTight(ctx, dir, true, migrations)
 	if err != nil {
-		return errors.Join(err, d.close())
+		return "", errors.Join(err, d.close())
 	}
 	w, err := newWriter(ctx, dir, d, Options{Now: time.Now, Logger: hclog.NewNullLogger()})
 	if err == nil {
-		err = w.replay(r)
+		moved, err = w.replay(r)
 	}
-	return errors.Join(err, w.close())
+	return moved, errors.Join(err, w.close())
 }

@@ -77,6 +77,17 @@ func (l *Log) Close() error {
 	return errors.Join(errs...)
 }
 
+// Lacking is why something may be missing in what was read, for each journal as
+// [journal.Reader.Lacking].
+func (l *Log) Lacking() (why []error) {
+	for _, r := range l.readers {
+		if err := r.Lacking(); err != nil {
+			why = append(why, err)
+		}
+	}
+	return why
+}
+
 // Turns lists turns, the last started first.
 func (l *Log) Turns(f api.Filter) ([]api.TurnSummary, error) {
 	turns := []api.TurnSummary{}
