@@ -102,7 +102,11 @@ func outcome(r *api.Result) string {
 		_, why, _ := strings.Cut(r.Message, "] ") // nothing more is known to have run
 		return string(r.Status) + ": " + brief(why)
 	}
-	parts := []string{fmt.Sprintf("%s: %s, %s", r.Status, r.Tool, timePhrase(r))}
+	parts := []string{fmt.Sprintf("%s: %s", r.Status, r.Tool)}
+	if r.Status == api.StatusCrashed && r.Reason == api.ReasonLauncher {
+		parts = append(parts, "its launcher was killed from outside")
+	}
+	parts = append(parts, timePhrase(r))
 	if waited := r.Timing.HumanWaitMs; waited > 0 {
 		parts = append(parts, "waited "+Elapsed(waited)+" for a human")
 	}

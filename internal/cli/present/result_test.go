@@ -30,6 +30,9 @@ func TestOutcome(t *testing.T) {
 		"crashed by an exit": {func(r *api.Result) {
 			r.Status, r.Exit.Code = api.StatusCrashed, new(3)
 		}, "crashed: x, 1.5s of 30s, exit status 3\n"},
+		"launcher killed": {func(r *api.Result) {
+			r.Status, r.Reason = api.StatusCrashed, api.ReasonLauncher
+		}, "crashed: x, its launcher was killed from outside, 1.5s of 30s\n"},
 		"no result": {func(r *api.Result) {
 			r.Status, r.Exit.Code = api.StatusNoResult, new(0)
 		}, "no_result: x, 1.5s of 30s, exit status 0\n"},
