@@ -161,12 +161,22 @@ func (d *daemon) openJournal() (err error) {
 		return fmt.Errorf("%w; name another folder with --state, or keep no journal with --state none", err)
 	}
 	if err := d.journal.Recover(time.Now()); err != nil {
-		return fmt.Errorf("cannot close the turns that the last daemon left open: %w", err)
+		return notRecovered(dir, err)
 	}
 	if d.reader, err = d.journal.Reader(); err != nil {
 		return err
 	}
 	return d.reader.AuditsOf(tokens.ActionPrefix, func(a journal.Audit) { d.trail.tokens.Note(a.Action, a.What) })
+}
+
+// notRecovered is the error of a daemon that cannot close the turns of the one before it in
+// the state folder dir.
+func notRecovered(dir string, err error) error {
+	err = fmt.Errorf("cannot close the turns that the last daemon left open in the state folder %s: %w", dir, err)
+	if errors.Is(err, journal.ErrFull) {
+		err = fmt.Errorf("%w; make room there", err)
+	}
+	return err
 }
 
 // openHost gives the supervisor what a reload cannot change; each call brings the rest.

@@ -143,3 +143,17 @@ func TestClampIsLogged(t *testing.T) {
 		}
 	}
 }
+
+// A daemon that cannot close the turns of the one before says where its journal is.
+func TestNotRecovered(t *testing.T) {
+	t.Parallel()
+	const begin = "cannot close the turns that the last daemon left open in the state folder /state: "
+	for err, want := range map[error]string{
+		fmt.Errorf("%w: database or disk is full (13)", journal.ErrFull): begin + "no room for the journal: database or disk is full (13); make room there",
+		errors.New("input/output error"):                                 begin + "input/output error",
+	} {
+		if got := notRecovered("/state", err); got.Error() != want || !errors.Is(got, err) {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+}
