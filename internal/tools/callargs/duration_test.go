@@ -11,7 +11,7 @@ import (
 func TestDurations(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"10": 10 * time.Second, "0": 0, "0.5": 500 * time.Millisecond, ".5": 500 * time.Millisecond, "5.": 5 * time.Second, "+3": 3 * time.Second, "-3": -3 * time.Second,
-		"10s": 10 * time.Second, "200ms": 200 * time.Millisecond, "1h30m": 90 * time.Minute, "1d": 24 * time.Hour, "0.5d": 12 * time.Hour, "007": 7 * time.Second,
+		"10s": 10 * time.Second, "200ms": 200 * time.Millisecond, "1h30m": 90 * time.Minute, "1d": 24 * time.Hour, "0.5d": 12 * time.Hour, "007": 7 * time.Second, "2562047h": 2562047 * time.Hour,
 	} {
 		if got, err := parseDuration(text); err != nil || got != want {
 			t.Errorf("%q: %s, %v, want %s", text, got, err, want)

@@ -24,6 +24,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 	want := "a " + wrong.GetFlag().Value.Type()
 	switch wrong.GetFlag().Value.Type() {
 	case "duration":
+		if outOfRange(wrong.GetFlag(), wrong.GetValue()) {
+			return fmt.Errorf("--%s %q is out of range: give %s at most", wrong.GetFlag().Name, wrong.GetValue(), LongestDuration)
+		}
 		want = "a duration: " + durationWanted(wrong.GetFlag(), wrong.GetValue())
 	case "int", "int64", "uint", "uint64":
 		want = "a whole number"
@@ -49,6 +52,12 @@ func empty(value pflag.Value) bool {
 		return len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")
 	}
 	return value.String() == ""
+}
+
+// outOfRange reports whether a value that flag has refused is a duration all the same.
+func outOfRange(flag *pflag.Flag, value string) bool {
+	_, ours := flag.Value.(*duration)
+	return IsTooLong(value) || ours && alone().MatchString(value)
 }
 
 // durationWanted says what to give instead of value. No limit is the default of

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -146,7 +147,9 @@ func parseDuration(s string) (time.Duration, string) {
 		return 0, "has no unit: write " + s + "s for seconds, " + s + "ms for milliseconds"
 	case budget.MeansNoLimit(s):
 		return 0, "is not a duration: write one such as 30s, or leave it out"
-	case err != nil || d == budget.Infinite:
+	case d == budget.Infinite || callargs.IsTooLong(s):
+		return 0, "is out of range: write " + callargs.LongestDuration + " at most"
+	case err != nil:
 		return 0, "is not a duration: write one such as 30s, 1m30s or 500ms"
 	}
 	return d, ""

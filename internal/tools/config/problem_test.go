@@ -85,6 +85,7 @@ var mistakes = []struct{ text, want string }{
 	{"dirs: {spill: secrets/api}", `which is not a folder`},
 	{"state: 12", `1:8: state: "12" is not a path: quote it, or write ./12`},
 	{"journal: {maxAge: forever}", `is not a duration`},
+	{"journal: {maxAge: 99999999h}", `"99999999h" is out of range: write 2562047h at most`},
 	{"include: conf.d", `1:10: include: "conf.d" is not a list of paths`},
 	{"include: [\"${NO}\"]", `needs the variable NO`},
 	{"state: ''", `is not a path`},
