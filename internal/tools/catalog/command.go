@@ -111,6 +111,7 @@ const maxJSONBytes = 1 << 20
 type reader struct {
 	parser    *command.Parser
 	bad, long int64
+	redacted  int64 // of bad
 	unfit     int64 // lines
 	why       error // JSON is kept as text
 }
@@ -121,18 +122,18 @@ func (r *reader) Write(p []byte) []api.Content { return contents(r.parser.Write(
 func (r *reader) Warning() string {
 	var parts []string
 	for _, odd := range []struct {
-		lines int64
-		what  string
+		lines     int64
+		what, why string
 	}{
-		{r.bad, "not JSON"},
-		{r.long, fmt.Sprintf("longer than %d KiB, the most that is read as JSON", command.MaxLineBytes>>10)},
+		{r.bad, "not JSON", r.secrets()},
+		{r.long, fmt.Sprintf("longer than %d KiB, the most that is read as JSON", command.MaxLineBytes>>10), ""},
 	} {
 		switch {
 		case odd.lines == 0:
 		case odd.lines == 1:
-			parts = append(parts, fmt.Sprintf("1 line of stdout was %s, and is kept as text", odd.what))
+			parts = append(parts, fmt.Sprintf("1 line of stdout was %s, and is kept as text%s", odd.what, odd.why))
 		default:
-			parts = append(parts, fmt.Sprintf("%d lines of stdout were %s, and are kept as text", odd.lines, odd.what))
+			parts = append(parts, fmt.Sprintf("%d lines of stdout were %s, and are kept as text%s", odd.lines, odd.what, odd.why))
 		}
 	}
 	if r.why != nil {
@@ -141,9 +142,23 @@ func (r *reader) Warning() string {
 	return strings.Join(parts, "; ")
 }
 
+// secrets goes on from the bad lines where secrets were replaced in them.
+func (r *reader) secrets() string {
+	switch {
+	case r.redacted == 0:
+		return ""
+	case r.bad == 1:
+		return "; it has " + command.RedactedRemedy
+	case r.redacted == 1:
+		return "; 1 of them has " + command.RedactedRemedy
+	}
+	return fmt.Sprintf("; %d of them have %s", r.redacted, command.RedactedRemedy)
+}
+
 func (r *reader) End() ([]api.Content, json.RawMessage, error) {
 	parsed := r.parser.Close()
-	r.bad, r.long, r.unfit, r.why = parsed.BadLines, parsed.LongLines, parsed.UnfitLines, parsed.Unfit
+	r.bad, r.redacted, r.long = parsed.BadLines, parsed.RedactedLines, parsed.LongLines
+	r.unfit, r.why = parsed.UnfitLines, parsed.Unfit
 	return contents(parsed.Content), parsed.Structured, parsed.Err
 }
 

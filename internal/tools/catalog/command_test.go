@@ -11,10 +11,14 @@ import (
 func TestReaderWarnings(t *testing.T) {
 	long := `"` + strings.Repeat("x", command.MaxLineBytes) + "\"\n"
 	const limit = "longer than 256 KiB, the most that is read as JSON"
+	const remedy = "[REDACTED] in the place of a secret, which is JSON in a string alone: have the tool write that as a string"
 	for output, want := range map[string]string{
-		"1\n":               "",
-		"x\n1\n":            "1 line of stdout was not JSON, and is kept as text",
-		"x\ny\n\"\xff\"\n":  "3 lines of stdout were not JSON, and are kept as text",
+		"1\n":                    "",
+		"x\n1\n":                 "1 line of stdout was not JSON, and is kept as text",
+		"x\ny\n\"\xff\"\n":       "3 lines of stdout were not JSON, and are kept as text",
+		"{\"pin\":[REDACTED]}\n": "1 line of stdout was not JSON, and is kept as text; it has " + remedy,
+		"x\n[REDACTED]\n":        "2 lines of stdout were not JSON, and are kept as text; 1 of them has " + remedy,
+		"[REDACTED]\n\"[REDACTED]\"\n{\"pin\":[REDACTED]}": "2 lines of stdout were not JSON, and are kept as text; 2 of them have " + remedy,
 		long:                "1 line of stdout was " + limit + ", and is kept as text",
 		"x\n" + long + long: "1 line of stdout was not JSON, and is kept as text; 2 lines of stdout were " + limit + ", and are kept as text",
 	} {

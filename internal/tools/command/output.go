@@ -30,6 +30,8 @@ type Parsed struct {
 	// BadLines counts the lines of FormatNDJSON that were not a JSON value and
 	// were kept as text; LongLines those that were too long to be read as one.
 	BadLines, LongLines int64
+	// RedactedLines counts those of BadLines in which a secret was replaced.
+	RedactedLines int64
 	// Unfit is why JSON of the output is kept as text, though it is JSON: of
 	// FormatJSON's value, or of the first of UnfitLines. See wirejson.Clean.
 	Unfit      error
@@ -52,6 +54,7 @@ type Parser struct {
 	textual  bool // what comes is text: JSON was too long, or a line is
 	overlong error
 	bad      int64
+	redacted int64 // of bad
 	long     int64
 	unfit    int64
 	unfitWhy error // of the first
@@ -117,7 +120,7 @@ func (p *Parser) line(out []Content) []Content {
 	default:
 		clean, err := wirejson.Clean(line)
 		if err != nil {
-			p.countOdd(err)
+			p.countOdd(line, err)
 			p.held = append(p.held, '\n')
 			return p.text(out, true)
 		}
@@ -128,9 +131,12 @@ func (p *Parser) line(out []Content) []Content {
 }
 
 // countOdd counts a line that is kept as text for what is in it.
-func (p *Parser) countOdd(why error) {
+func (p *Parser) countOdd(line []byte, why error) {
 	if !wirejson.IsUnfit(why) {
 		p.bad++
+		if bytes.Contains(line, []byte(redacted)) {
+			p.redacted++
+		}
 		return
 	}
 	if p.unfit++; p.unfit == 1 {
@@ -199,7 +205,7 @@ func (p *Parser) Close() Parsed {
 	default:
 		parsed.Content, parsed.Err = p.text(nil, true), p.overlong
 	}
-	parsed.BadLines, parsed.LongLines = p.bad, p.long
+	parsed.BadLines, parsed.RedactedLines, parsed.LongLines = p.bad, p.redacted, p.long
 	parsed.UnfitLines, parsed.Unfit = p.unfit, p.unfitWhy
 	p.held = nil
 	return parsed
@@ -227,12 +233,16 @@ func (emptyError) Is(target error) bool { return target == io.EOF }
 // redacted stands for a secret in what a command has written.
 const redacted = "[REDACTED]"
 
+// RedactedRemedy says of output that is not JSON what it may have for a secret, and what
+// to do about it.
+const RedactedRemedy = redacted + " in the place of a secret, which is JSON in a string alone: have the tool write that as a string"
+
 // value reads one JSON value, the whole output. It says where the command may have
 // written JSON, before a secret in it was taken out.
 func value(raw []byte) (json.RawMessage, error) {
 	read, err := anyValue(raw)
 	if read == nil && bytes.Contains(raw, []byte(redacted)) {
-		err = fmt.Errorf("%w; it has %s in the place of a secret, which is JSON in a string alone: have the tool write that as a string", err, redacted)
+		err = fmt.Errorf("%w; it has %s", err, RedactedRemedy)
 	}
 	return read, err
 }
