@@ -75,7 +75,7 @@ func (t *tracing) finish(r *api.Result, flags *callFlags) error {
 	phases := t.phases(r)
 	err := waterfall.Write(t.file, "execute_tool "+r.Tool, phases)
 	if err = errors.Join(err, t.file.Close()); err != nil {
-		return hostError(fmt.Errorf("cannot write the trace: %w", err))
+		return hostError(fmt.Errorf("cannot write the trace: %w; send it elsewhere with --trace", err))
 	}
 	if flags.quiet || flags.json || flags.events {
 		return nil
