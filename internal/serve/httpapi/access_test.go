@@ -171,6 +171,8 @@ func TestAbuse(t *testing.T) {
 		"traversal":          {"GET", "/api/turns/../../etc/passwd", "", nil, 404, codeNotFound},
 		"encoded traversal":  {"GET", "/api/history/turns/%2e%2e%2f%2e%2e%2fetc%2fpasswd/events", "", nil, 404, codeNotFound},
 		"line in an id":      {"GET", "/api/turns/a%0d%0aX-Evil:%201", "", nil, 404, `a\\r\\nX-Evil`},
+		"control in a body":  {"POST", "/api/calls", `{"turnId":"t2\u001b","calls":[]}`, nil, 400, `\"t2\\x1b\"`},
+		"backslash in an id": {"GET", "/api/turns/a%5Cb%22", "", nil, 404, `a\\b\" is active`},
 		"NUL in an id":       {"POST", "/api/turns/%00/abort", "", nil, 404, codeNotFound},
 		"empty id":           {"GET", "/api/turns//events", "", nil, 404, codeNotFound},
 		"unknown result":     {"GET", "/api/history/turns/t/calls/none", "", nil, 404, codeNotFound},

@@ -115,6 +115,9 @@ func printable(s string) string { return printableUpTo(s, maxShownRunes) }
 
 func printableUpTo(s string, maxRunes int) string {
 	quoted := strconv.QuoteToGraphic(strings.ToValidUTF8(s, "\uFFFD"))
-	shown := strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-	return text.Cut(shown, maxRunes+1)
+	return text.Cut(asTheyWere.Replace(quoted[1:len(quoted)-1]), maxRunes+1)
 }
+
+// asTheyWere undoes the quoting of what can be shown as it is: an error may have quoted
+// a value before, which would be escaped twice.
+var asTheyWere = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
