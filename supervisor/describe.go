@@ -127,10 +127,10 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 		return nil, &outcome.Refusal{Status: status, Reason: reason, Err: errors.New(e.GetMessage()), Describing: result}
 	}
 	d, err := s.described.Read(ctx, response)
-	if err != nil {
+	if _, refused := errors.AsType[*outcome.Refusal](err); err != nil && !refused {
 		return nil, &outcome.Refusal{Status: api.StatusProtocolError, Reason: api.ReasonDescribe, Err: err, Describing: result}
 	}
-	return d, nil
+	return d, err
 }
 
 // askDescription makes a supervised call like any other, whose work is a Describe.

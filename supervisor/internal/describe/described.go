@@ -61,13 +61,14 @@ func NewCache() *Cache {
 	return &Cache{reading: make(chan struct{}, 1), seen: map[string]*Described{}}
 }
 
-// Read makes a description of what a binary has said.
+// Read makes a description of what a binary has said. Where ctx ends before it begins to, it
+// refuses as cancelled.
 func (d *Cache) Read(ctx context.Context, response *pluginv1.DescribeResponse) (*Described, error) {
 	select {
 	case d.reading <- struct{}{}:
 		defer func() { <-d.reading }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, gaveUp(ctx)
 	}
 	return newDescribed(response)
 }

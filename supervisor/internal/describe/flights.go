@@ -73,7 +73,11 @@ func (d *Flights) Do(ctx context.Context, key Key, work func(context.Context) (*
 		<-f.done
 		return f.found, f.err
 	}
-	return nil, outcome.Refuse(api.StatusCancelled, outcome.AbortReason(ctx), errors.New("gave up waiting for its description"))
+	return nil, gaveUp(ctx)
+}
+
+func gaveUp(ctx context.Context) error {
+	return outcome.Refuse(api.StatusCancelled, outcome.AbortReason(ctx), errors.New("gave up waiting for its description"))
 }
 
 // join finds the flight, or begins one. An error is that of one which rests.
