@@ -278,6 +278,7 @@ func TestTurnsThatEndOnAFullDisk(t *testing.T) {
 				harmless.End()
 				time.Sleep(5 * journalPause)
 				free(w)
+				synctest.Wait()
 				list := w.journal.list()
 				if int64(len(list)) != running.Newest() || onRecord(t, w) == 0 || list[len(list)-1].Event.Kind != api.EventTurnEnd {
 					t.Errorf("%d of %d events are on record", len(list), running.Newest())
@@ -308,6 +309,7 @@ func TestLateRecordsAreBounded(t *testing.T) {
 		}
 		w.journal.fills(0, nil)
 		time.Sleep(2 * journalPause)
+		synctest.Wait()
 		if said := log.String(); w.late.bytes != 0 || !strings.Contains(said, "lostTurns=2") {
 			t.Errorf("%d bytes wait; log: %s", w.late.bytes, said)
 		}
