@@ -35,13 +35,13 @@ func TestOddJSONOfATool(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	for _, what := range odd {
 		t.Run(what, func(t *testing.T) {
-			structured := call(t, host, hostileRequest("json-structured-"+what))
+			structured := call(t, host, unhurriedRequest("json-structured-"+what))
 			wantStatus(t, structured, api.StatusOK)
 			if structured.Structured != nil || structured.Text() != "kept " || !dropped(structured) {
 				t.Errorf("structured %.40s, text %q, warnings %q", structured.Structured, structured.Text(), structured.Warnings)
 			}
 			passes(t, structured)
-			content := call(t, host, hostileRequest("json-content-"+what))
+			content := call(t, host, unhurriedRequest("json-content-"+what))
 			wantStatus(t, content, api.StatusOK)
 			if len(content.Content) > 3 || !strings.HasPrefix(content.Text(), `kept {"`) || !dropped(content) {
 				t.Errorf("%d parts, %.40q, warnings %q", len(content.Content), content.Text(), content.Warnings)
@@ -129,7 +129,7 @@ func TestFieldsOfTextsCount(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	for size, cut := range map[string]bool{"300000": true, "1000000": false} { // a larger one is left out itself
-		r := call(t, host, hostileRequest("fields-"+size))
+		r := call(t, host, unhurriedRequest("fields-"+size))
 		wantStatus(t, r, api.StatusOK)
 		held := 0
 		for _, c := range r.Content {

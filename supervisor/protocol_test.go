@@ -19,6 +19,13 @@ func hostileRequest(how string) supervisor.Request {
 	}
 }
 
+// unhurriedRequest is one whose tool is read at length, which the race detector makes slow.
+func unhurriedRequest(how string) supervisor.Request {
+	r := hostileRequest(how)
+	r.Timeouts = within(2 * time.Minute)
+	return r
+}
+
 func TestBrokenHandshakes(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})
