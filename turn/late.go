@@ -41,10 +41,7 @@ func (m *Manager) keepLate(t *Turn) {
 }
 
 func (m *Manager) addLate(held []*Record) {
-	records := make([]Record, 0, len(held))
-	for _, r := range held {
-		records = append(records, *r)
-	}
+	records := values(held)
 	l, bytes := &m.late, bytesOf(records)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,17 +70,15 @@ func (m *Manager) recordLate() {
 	defer l.mu.Unlock()
 	for failed := false; len(l.turns) > 0 && !failed; {
 		first := l.turns[0]
-		l.turns = l.turns[1:]
+		l.turns, l.bytes = l.turns[1:], l.bytes-bytesOf(first)
 		n, err := m.append(first)
-		l.bytes -= bytesOf(first[:n])
 		switch rest := first[n:]; {
 		case err == nil:
 			m.worksAgain()
 		case errors.Is(err, ErrTaken): // by another turn meanwhile
 			m.outage.lose()
-			l.bytes -= bytesOf(rest)
 		default:
-			l.turns, failed = append(l.turns, rest), true
+			l.turns, l.bytes, failed = append(l.turns, rest), l.bytes+bytesOf(rest), true
 		}
 	}
 	if l.again = nil; len(l.turns) > 0 {

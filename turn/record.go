@@ -86,17 +86,21 @@ func (r *recorded) lose() {
 func (t *Turn) append(missed []*Record) error {
 	all := t.outbox
 	if len(missed) > 0 {
-		all = make([]Record, 0, len(missed)+len(t.outbox))
-		for _, r := range missed {
-			all = append(all, *r)
-		}
-		all = append(all, t.outbox...)
+		all = append(values(missed), t.outbox...)
 	}
 	n, err := t.m.append(all)
 	if n > 0 {
 		t.recorded.seq = all[n-1].Event.Seq
 	}
 	return err
+}
+
+func values(records []*Record) []Record {
+	list := make([]Record, 0, len(records))
+	for _, r := range records {
+		list = append(list, *r)
+	}
+	return list
 }
 
 // append journals records of one turn, and says how many have been.

@@ -150,17 +150,20 @@ func (f *logFlags) with(do func(record) error) error {
 		return exit.With(exit.Usage, err)
 	}
 	defer l.Close()
-	for _, unreadable := range l.Unreadable {
-		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(unreadable.Error()))
-	}
+	warn(l.Unreadable)
 	err = do(l)
-	for _, lacking := range l.Lacking() {
-		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(lacking.Error()))
-	}
+	warn(l.Lacking())
 	if _, own := errors.AsType[*exit.Error](err); own || err == nil {
 		return err
 	}
 	return exit.With(exit.Failed, err)
+}
+
+// warn says on stderr what is left out.
+func warn(of []error) {
+	for _, err := range of {
+		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(err.Error()))
+	}
 }
 
 // check refuses what nothing on record can match, and what would mean nothing

@@ -271,8 +271,7 @@ func (r *redo) damaged() bool {
 	}
 	var raw, zero [redoHeadBytes]byte
 	_, _ = r.file.ReadAt(raw[:], 0)
-	_, ok := readRedoHead(r.file)
-	return info.Size() != redoBytes || !ok && raw != zero
+	return info.Size() != redoBytes || r.head == redoHead{} && raw != zero
 }
 
 // setAside gives the file another name, and goes on with an empty one.
