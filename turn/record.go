@@ -122,7 +122,7 @@ func (t *Turn) tellRecord(was error) {
 		t.m.worksAgain()
 	case is == nil || was != nil || errors.Is(is, ErrTaken):
 	case t.m.outage.meet(t.now()):
-		t.m.config.Logger.Error("the journal fails: turns take no new calls, and what runs ends without a record", "turn", t.info.TurnID, "error", is)
+		t.m.config.Logger.Error("the journal fails: turns take no new calls, and what runs is recorded once it works again", "turn", t.info.TurnID, "error", is)
 	}
 }
 
