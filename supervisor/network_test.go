@@ -221,10 +221,13 @@ func TestConnectionsEndWithTheCall(t *testing.T) {
 	}
 	host := newHost(t, supervisor.Config{})
 	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK) // the relay is there
-	used := newSpaces(t)
+	used, until := newSpaces(t), time.Second
+	if slow() { // an emulated machine takes as long as that to start and connect
+		until = 10 * time.Second
+	}
 	for range times(2, 5, 200) {
 		r := reaching(t, l, with("a.test:2222"), "space", "flood a.test:2222")
-		r.Timeouts, r.Grace = within(time.Second), -1
+		r.Timeouts, r.Grace = within(until), -1
 		result := call(t, host, r)
 		wantStatus(t, result, api.StatusTimeout)
 		if f := flowOf(t, result, "a.test", lab.EchoPort); f.SentBytes == 0 || f.Error != "" {

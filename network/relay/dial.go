@@ -47,6 +47,9 @@ func (c *connection) dial(ctx context.Context, to target, plain bool) (*outer, e
 
 // dialError is what a flow says of a connection that was not made.
 func dialError(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "given up before it was connected"
+	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsTimeout {
 			return "looking the name up timed out"

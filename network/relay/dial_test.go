@@ -47,3 +47,29 @@ func TestConnectingTakesTooLong(t *testing.T) {
 		}
 	}
 }
+
+// What is given up before it was connected says so, and not that it failed.
+func TestConnectingIsGivenUp(t *testing.T) {
+	at := lab.Silent(t, "127.0.0.1")
+	for name, test := range map[string]struct {
+		world *world
+		leads []netip.Addr
+	}{
+		"an address":  {deaf(), []netip.Addr{at.Addr()}},
+		"name server": {&world{resolver: mute(t)}, nil},
+	} {
+		s, _ := newSession(t, test.world, network.Limits{Dial: time.Minute}, granted("a.test", at)...)
+		if test.leads != nil {
+			s.leadTo("a.test", test.leads...)
+		}
+		c, _ := connected(t, s)
+		ctx, giveUp := context.WithCancel(s.ctx)
+		time.AfterFunc(time.Millisecond, giveUp)
+		if _, err := c.dial(ctx, target{name: "a.test", at: at, grant: s.spec.Grants[0]}, false); err == nil {
+			t.Errorf("%s: connected", name)
+		}
+		if r := s.report(); len(r.Flows) != 1 || r.Flows[0].Error != "given up before it was connected" {
+			t.Errorf("%s: %+v", name, r.Flows)
+		}
+	}
+}
