@@ -17,7 +17,7 @@ import (
 )
 
 // probeTimeout bounds one trial; it is generous, for a starved machine.
-const probeTimeout = 10 * time.Second
+const probeTimeout = 30 * time.Second
 
 // trialProgram is the launcher as a tool: in a confined world there is no
 // other that is known to work.
