@@ -80,15 +80,21 @@ func (f footing) beside(first footing) []grown {
 // settling bounds the wait for what ends behind the calls' results.
 const settling = 10 * time.Second
 
-// measure waits until nothing runs any more, and for what is freed behind that.
+// measure waits until nothing runs any more, and for what is freed behind that. Of sandboxes
+// that wait there may be more or fewer: none are left.
 func (c *churn) measure(first footing) (f footing) {
 	c.Helper()
 	wait.Until(c, "no call runs, and no kept process", func() bool { h := c.host.Host(); return h.Running+h.Kept == 0 })
+	c.host.EndIdle()
 	over := time.Now().Add(settling)
 	wait.Until(c, "all is freed", func() bool {
+		last := f
 		f = c.look()
+		if first.goroutines == 0 {
+			return f.host.files == last.host.files && f.goroutines == last.goroutines
+		}
 		more := slices.ContainsFunc(f.beside(first), func(g grown) bool { return g.now > g.first+g.more })
-		return first.goroutines == 0 || !more || time.Now().After(over)
+		return !more || time.Now().After(over)
 	})
 	return f
 }
