@@ -117,7 +117,7 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 // Who promises much and sends little holds up nobody.
 func TestSlowBodiesLoseTheirShare(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newWorld(t, func(c *Config) { c.Stall = time.Minute }) // the first sends nothing while the others come
 	w.server.intake.bodies = memory.New(8<<20, 100*time.Millisecond)
 	var slow []net.Conn
 	for range 8 {

@@ -31,7 +31,7 @@ func TestTools(t *testing.T) {
 		byName[tool.Name] = tool
 	}
 	say := byName["say"]
-	if say == nil || say.Title != "Say it" || say.Description != "Says it." || say.OutputSchema == nil || !say.Annotations.ReadOnlyHint {
+	if say == nil || say.Title != "Say it" || say.Description != "Says it." || say.OutputSchema == nil || !say.Annotations.ReadOnlyHint || say.Annotations.Title != say.Title {
 		t.Errorf("say: %+v", say)
 	}
 	if a := byName["wipe"].Annotations; a == nil || a.DestructiveHint == nil || !*a.DestructiveHint {

@@ -38,6 +38,7 @@ func toolOf(t catalog.Tool) *mcpsdk.Tool {
 		return tool
 	}
 	tool.Annotations = &mcpsdk.ToolAnnotations{
+		Title:        tool.Title, // where clients of 2025-03-26 look for it
 		ReadOnlyHint: a.GetReadOnly() || t.Request.Tool.ReadOnly, IdempotentHint: a.GetIdempotent() || t.Request.Tool.Idempotent,
 	}
 	if a != nil {

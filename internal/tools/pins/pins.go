@@ -33,6 +33,8 @@ type Tool struct {
 	OpenWorld    *bool           `json:"openWorldHint,omitempty"`
 	// Exclusive: it says that it changes something, be it by a hint of false.
 	Exclusive bool `json:"exclusive,omitempty"`
+
+	onlyTrue bool // it is from a file without hints of false
 }
 
 // Of is a tool as it says it is. Schemas mean the same in whatever order they
@@ -43,8 +45,9 @@ func Of(d *pluginv1.ToolDescription) Tool {
 		a = &pluginv1.Annotations{}
 	}
 	return Tool{
-		d.GetTitle(), d.GetDescription(), ordered(d.GetInputSchema()), ordered(d.GetOutputSchema()),
-		a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld, d.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
+		Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: ordered(d.GetInputSchema()), OutputSchema: ordered(d.GetOutputSchema()),
+		ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld,
+		Exclusive: d.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 	}
 }
 
@@ -70,6 +73,9 @@ type Change struct{ Part, Before, After string }
 
 // Changes compares a tool with what was pinned of it.
 func Changes(before, after Tool) (list []Change) {
+	if before.onlyTrue {
+		after.ReadOnly, after.Destructive, after.Idempotent, after.OpenWorld = claim(after.ReadOnly), claim(after.Destructive), claim(after.Idempotent), claim(after.OpenWorld)
+	}
 	for _, part := range []Change{
 		{"title", before.Title, after.Title},
 		{"description", before.Description, after.Description},
@@ -95,6 +101,14 @@ func hint(h *bool) string {
 	return fmt.Sprint(*h)
 }
 
+// claim leaves an absent claim absent, and one of false, too.
+func claim(h *bool) *bool {
+	if h == nil || !*h {
+		return nil
+	}
+	return h
+}
+
 // Server is what is pinned of one, by the names that it gives its tools.
 type Server struct {
 	SchemaVersion int `json:"schemaVersion"`
@@ -105,6 +119,8 @@ type Server struct {
 	// Offers: its prompts and resource templates are among them, by KeyOfPrompt and
 	// KeyOfTemplate. Files of before they were pinned have tools alone.
 	Offers bool `json:"offers,omitempty"`
+	// Hints: those of false are among them. Files of before do not tell them from absent ones.
+	Hints bool `json:"hints,omitempty"`
 }
 
 // What the names of prompts, and the URIs of resource templates, stand behind.
@@ -187,7 +203,7 @@ func (f File) Extend(offers map[string]Tool) error {
 		all = map[string]Tool{}
 	}
 	maps.Copy(all, offers)
-	return f.Accept(all)
+	return f.put(all, s.Hints, atomicfile.Options{})
 }
 
 func (f File) server() (s Server, err error) {
@@ -209,7 +225,7 @@ func (f File) server() (s Server, err error) {
 		return Server{}, fmt.Errorf("%s is of version %d, and this toolhost reads %d", f.path, s.SchemaVersion, schemaVersion)
 	}
 	for name, tool := range s.Tools { // the file is written for people to read
-		tool.InputSchema, tool.OutputSchema = ordered(tool.InputSchema), ordered(tool.OutputSchema)
+		tool.InputSchema, tool.OutputSchema, tool.onlyTrue = ordered(tool.InputSchema), ordered(tool.OutputSchema), !s.Hints
 		s.Tools[name] = tool
 	}
 	return s, nil
@@ -220,7 +236,7 @@ func (f File) First(tools map[string]Tool) error {
 	if _, err := os.Lstat(f.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err := f.put(tools, atomicfile.Options{New: true})
+	err := f.put(tools, true, atomicfile.Options{New: true})
 	if errors.Is(err, fs.ErrExist) { // another process was first
 		return nil
 	}
@@ -228,10 +244,10 @@ func (f File) First(tools map[string]Tool) error {
 }
 
 // Accept pins the tools in place of others.
-func (f File) Accept(tools map[string]Tool) error { return f.put(tools, atomicfile.Options{}) }
+func (f File) Accept(tools map[string]Tool) error { return f.put(tools, true, atomicfile.Options{}) }
 
-func (f File) put(tools map[string]Tool, o atomicfile.Options) error {
-	raw, err := json.MarshalIndent(Server{schemaVersion, f.config, f.name, tools, true}, "", "  ")
+func (f File) put(tools map[string]Tool, hints bool, o atomicfile.Options) error {
+	raw, err := json.MarshalIndent(Server{schemaVersion, f.config, f.name, tools, true, hints}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("bug: cannot write pins: %w", err)
 	}

@@ -130,3 +130,48 @@ func TestOffersArePinned(t *testing.T) {
 		t.Errorf("%q: %v", key, list)
 	}
 }
+
+// Of a file that is from before hints of false were pinned, also one that was extended since,
+// one of false is as an absent one. Else it is a change.
+func TestHintsOfFalse(t *testing.T) {
+	f := In(t.TempDir(), "toolhost.yaml", "s")
+	now := Of(said(schema))
+	now.OpenWorld = new(false)
+	changes := func() []Change {
+		t.Helper()
+		pinned, err := f.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Changes(pinned["t"], now)
+	}
+	if err := f.First(map[string]Tool{"t": Of(said(schema))}); err != nil {
+		t.Fatal(err)
+	}
+	if c := changes(); len(c) != 1 || c[0].Part != "openWorldHint" || c[0].After != "false" {
+		t.Errorf("%v", c)
+	}
+	text, err := os.ReadFile(f.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := strings.NewReplacer(`"hints": true`, `"hints": false`, `"offers": true`, `"offers": false`).Replace(string(text))
+	if err := os.WriteFile(f.Path(), []byte(former), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c := changes(); len(c) != 0 {
+		t.Errorf("of a former file: %v", c)
+	}
+	if err := f.Extend(nil); err != nil {
+		t.Fatal(err)
+	}
+	if c := changes(); len(c) != 0 {
+		t.Errorf("of one that was extended: %v", c)
+	}
+	if err := f.Accept(map[string]Tool{"t": now}); err != nil {
+		t.Fatal(err)
+	}
+	if c := changes(); len(c) != 0 {
+		t.Errorf("accepted: %v", c)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/tools/mcpname"
 	"github.com/toolhost/toolhost/plugin"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
 
@@ -69,12 +70,18 @@ func (l *listing) tool(t listed, do function) (plugin.Registered, error) {
 	if err != nil {
 		return plugin.Registered{}, err
 	}
-	return plugin.NewRawTool(plugin.Tool{
-		Name: t.safe, Title: title, Description: t.Description,
-		ReadOnly: t.readOnly(), Idempotent: t.Annotations.IdempotentHint,
-		Destructive: t.Annotations.DestructiveHint, OpenWorld: t.Annotations.OpenWorldHint,
-		Exclusive: t.changes(), Extra: extra,
-	}, input, output, do)
+	tool, err := plugin.NewRawTool(plugin.Tool{Name: t.safe, Title: title, Description: t.Description, Exclusive: t.changes(), Extra: extra}, input, output, do)
+	if err == nil {
+		tool.Describe().Annotations = t.claims()
+	}
+	return tool, err
+}
+
+// claims are the server's hints as it has written them: false says more than nothing, for
+// MCP's defaults of two are true.
+func (t listed) claims() *pluginv1.Annotations {
+	a := t.Annotations
+	return &pluginv1.Annotations{ReadOnly: a.ReadOnlyHint, Destructive: a.DestructiveHint, Idempotent: a.IdempotentHint, OpenWorld: a.OpenWorldHint}
 }
 
 // knownOfTools are the fields of a tool that a description has places for, or that say
@@ -96,18 +103,14 @@ func (t listed) extra() (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-func (t listed) readOnly() bool {
-	hint := t.Annotations.ReadOnlyHint
-	return hint != nil && *hint
-}
-
 // changes is the tool's own word that it changes things. What says nothing is
 // left to the host, which is told by its operator.
 func (t listed) changes() bool {
 	if hint := t.Annotations.ReadOnlyHint; hint != nil {
 		return !*hint
 	}
-	return t.Annotations.DestructiveHint
+	hint := t.Annotations.DestructiveHint
+	return hint != nil && *hint
 }
 
 // mend changes what hosts would refuse and servers often have: no schema or

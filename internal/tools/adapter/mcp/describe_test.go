@@ -107,13 +107,13 @@ func TestDescribe(t *testing.T) {
 	if string(read.GetOutputSchema()) != `{"type":"object"}` || read.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE {
 		t.Errorf("read: %v", read)
 	}
-	if a := read.GetAnnotations(); !a.GetReadOnly() || !a.GetIdempotent() || !a.GetOpenWorld() || a.Destructive != nil {
+	if a := read.GetAnnotations(); !a.GetReadOnly() || !a.GetIdempotent() || !a.GetOpenWorld() || a.Destructive == nil || a.GetDestructive() {
 		t.Errorf("read claims %v", a)
 	}
 	if wipe.GetTitle() != "Wipe it" || wipe.GetConcurrency() != pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE {
 		t.Errorf("wipe: %v", wipe)
 	}
-	if a := wipe.GetAnnotations(); !a.GetDestructive() || a.ReadOnly != nil || a.Idempotent != nil || a.OpenWorld != nil {
+	if a := wipe.GetAnnotations(); !a.GetDestructive() || a.ReadOnly != nil || a.Idempotent != nil || a.OpenWorld == nil || a.GetOpenWorld() {
 		t.Errorf("wipe claims %v", a)
 	}
 	if dotted.GetName() != "admin_tools_x_4ce2045fbb" || dotted.GetTitle() != "admin.tools/x" || dotted.GetAnnotations().Destructive != nil {

@@ -37,11 +37,12 @@ type listed struct {
 	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema"`
 	Annotations  struct {
-		Title           string `json:"title"`
-		ReadOnlyHint    *bool  `json:"readOnlyHint"` // absent makes no claim, whatever MCP's default
-		DestructiveHint bool   `json:"destructiveHint"`
-		IdempotentHint  bool   `json:"idempotentHint"`
-		OpenWorldHint   bool   `json:"openWorldHint"`
+		Title string `json:"title"`
+		// One that is absent makes no claim here, whatever MCP's default.
+		ReadOnlyHint    *bool `json:"readOnlyHint"`
+		DestructiveHint *bool `json:"destructiveHint"`
+		IdempotentHint  *bool `json:"idempotentHint"`
+		OpenWorldHint   *bool `json:"openWorldHint"`
 	} `json:"annotations"`
 	Execution struct {
 		TaskSupport string `json:"taskSupport"`
