@@ -223,7 +223,7 @@ func TestConnectionsEndWithTheCall(t *testing.T) {
 	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK) // the relay is there
 	used, until := newSpaces(t), time.Second
 	if slow() { // an emulated machine takes as long as that to start and connect
-		until = 10 * time.Second
+		until = 4 * time.Second
 	}
 	for range times(2, 5, 200) {
 		r := reaching(t, l, with("a.test:2222"), "space", "flood a.test:2222")

@@ -101,9 +101,15 @@ func (s *spaces) left(t *testing.T) (n int) {
 }
 
 // namespaces counts the kernel's network namespaces by their slabs: there is one
-// struct net for each.
+// struct net for each. A slab that a processor has in hand counts as full, for as long as
+// nothing else happens, unless the VM's kernel is told to let go of such ones.
 func namespaces(t *testing.T) int {
 	t.Helper()
+	if os.Getenv("TOOLHOST_VM") != "" {
+		if err := os.WriteFile("/sys/kernel/slab/net_namespace/shrink", []byte("1"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
 	slabs, err := os.ReadFile("/proc/slabinfo")
 	if err != nil {
 		t.Fatal(err)
