@@ -73,8 +73,11 @@ type Change struct{ Part, Before, After string }
 
 // Changes compares a tool with what was pinned of it.
 func Changes(before, after Tool) (list []Change) {
-	if before.onlyTrue {
-		after.ReadOnly, after.Destructive, after.Idempotent, after.OpenWorld = claim(after.ReadOnly), claim(after.Destructive), claim(after.Idempotent), claim(after.OpenWorld)
+	hint := func(h *bool) string {
+		if h == nil || before.onlyTrue && !*h {
+			return ""
+		}
+		return fmt.Sprint(*h)
 	}
 	for _, part := range []Change{
 		{"title", before.Title, after.Title},
@@ -92,21 +95,6 @@ func Changes(before, after Tool) (list []Change) {
 		}
 	}
 	return list
-}
-
-func hint(h *bool) string {
-	if h == nil {
-		return ""
-	}
-	return fmt.Sprint(*h)
-}
-
-// claim leaves an absent claim absent, and one of false, too.
-func claim(h *bool) *bool {
-	if h == nil || !*h {
-		return nil
-	}
-	return h
 }
 
 // Server is what is pinned of one, by the names that it gives its tools.

@@ -109,8 +109,7 @@ func (t listed) changes() bool {
 	if hint := t.Annotations.ReadOnlyHint; hint != nil {
 		return !*hint
 	}
-	hint := t.Annotations.DestructiveHint
-	return hint != nil && *hint
+	return t.claims().GetDestructive()
 }
 
 // mend changes what hosts would refuse and servers often have: no schema or
