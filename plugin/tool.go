@@ -25,11 +25,13 @@ type Tool struct {
 	Title, Description string
 	// ReadOnly: a call changes nothing outside its own process. Idempotent: a
 	// second call with the same arguments changes nothing more. Both make a
-	// failed call retryable. Destructive: a call may destroy something.
-	ReadOnly, Idempotent, Destructive bool
-	// OpenWorld: a call deals with what is outside of this machine, such as
-	// the web.
-	OpenWorld bool
+	// failed call retryable. Destructive: a call may destroy something; Additive: it
+	// destroys nothing, where it changes something.
+	ReadOnly, Idempotent, Destructive, Additive bool
+	// OpenWorld: a call deals with what is outside of this machine, such as the web;
+	// ClosedWorld: it does not. MCP clients take a tool that says nothing for destructive,
+	// and for one of an open world.
+	OpenWorld, ClosedWorld bool
 	// Exclusive: no other call of the same turn may run beside this one.
 	Exclusive bool
 	// Timeout and SoftBudget are hints for calls that nobody configured; zero
@@ -132,6 +134,12 @@ func (t Tool) check() error {
 			return fmt.Errorf("tool %q: %q is not UTF-8", t.Name, text)
 		}
 	}
+	switch {
+	case t.Destructive && t.Additive:
+		return fmt.Errorf("tool %q: Destructive and Additive contradict one another: leave one out", t.Name)
+	case t.OpenWorld && t.ClosedWorld:
+		return fmt.Errorf("tool %q: OpenWorld and ClosedWorld contradict one another: leave one out", t.Name)
+	}
 	return nil
 }
 
@@ -181,8 +189,8 @@ func (t Tool) describe() *pluginv1.ToolDescription {
 	return &pluginv1.ToolDescription{
 		Name: t.Name, Title: t.Title, Description: t.Description,
 		Annotations: &pluginv1.Annotations{
-			ReadOnly: claim(t.ReadOnly), Destructive: claim(t.Destructive), Idempotent: claim(t.Idempotent),
-			OpenWorld: claim(t.OpenWorld),
+			ReadOnly: claim(t.ReadOnly, false), Destructive: claim(t.Destructive, t.Additive), Idempotent: claim(t.Idempotent, false),
+			OpenWorld: claim(t.OpenWorld, t.ClosedWorld),
 		},
 		Concurrency:     concurrency(t.Exclusive),
 		Timeouts:        &pluginv1.TimeoutHints{TimeoutMs: t.Timeout.Milliseconds(), SoftBudgetMs: t.SoftBudget.Milliseconds()},
@@ -194,12 +202,12 @@ func (t Tool) describe() *pluginv1.ToolDescription {
 	}
 }
 
-// claim leaves an absent claim absent: only an explicit one counts.
-func claim(b bool) *bool {
-	if !b {
-		return nil
+// claim is true or false where the tool says either, and absent otherwise.
+func claim(yes, no bool) *bool {
+	if yes || no {
+		return &yes
 	}
-	return &b
+	return nil
 }
 
 func concurrency(exclusive bool) pluginv1.Concurrency {

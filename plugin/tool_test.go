@@ -160,6 +160,19 @@ func TestAbsentClaimsStayAbsent(t *testing.T) {
 	}
 }
 
+func TestClaimsOfNo(t *testing.T) {
+	a := NewTool(Tool{Name: "search", Additive: true, ClosedWorld: true}, search).Describe().GetAnnotations()
+	if want := (&pluginv1.Annotations{Destructive: new(false), OpenWorld: new(false)}); !proto.Equal(a, want) {
+		t.Errorf("got %v, want %v", a, want)
+	}
+	for _, both := range []Tool{{Destructive: true, Additive: true}, {OpenWorld: true, ClosedWorld: true}} {
+		both.Name = "search"
+		if _, err := NewRawTool(both, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "contradict one another") {
+			t.Errorf("%+v: %v", both, err)
+		}
+	}
+}
+
 func TestRunDecodesAndEncodes(t *testing.T) {
 	search := NewTool(Tool{Name: "search"}, search)
 	for arguments, want := range map[string]string{
