@@ -19,8 +19,8 @@ const (
 	// that from one which succeeded to the next doubt's.
 	trialEvery   = 2 * time.Second
 	afterSuccess = 500 * time.Millisecond
-	// trialTimeout bounds one.
-	trialTimeout = 10 * time.Second
+	// trialTimeout bounds one: more than its process may take, on a starved machine.
+	trialTimeout = 40 * time.Second
 	// verdictTime bounds the wait of Ready for the first trial after a doubt.
 	verdictTime = 3 * time.Second
 	// trialFiles are held beside a trial call, which has fewer than others.

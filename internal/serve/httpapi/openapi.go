@@ -31,7 +31,7 @@ var published = sync.OnceValues(func() (schemas, error) { return resolveSchemas(
 func resolveSchemas(document []byte) (schemas, error) {
 	var parsed struct {
 		Components struct {
-			Schemas json.RawMessage `json:"schemas"`
+			Schemas map[string]json.RawMessage `json:"schemas"`
 		} `json:"components"`
 	}
 	// JSON Schema has another place for what is referred to.
@@ -46,7 +46,7 @@ func resolveSchemas(document []byte) (schemas, error) {
 		}
 		root := []byte(`{"type":"object","additionalProperties":false}`)
 		if route.in != nil {
-			root = fmt.Appendf(nil, `{"$ref":"#/$defs/%s","$defs":%s}`, route.in.Name(), parsed.Components.Schemas)
+			root = bodySchema(route.in.Name(), parsed.Components.Schemas)
 		}
 		resolved, err := schema.Parse(root)
 		if err != nil {
@@ -55,6 +55,27 @@ func resolveSchemas(document []byte) (schemas, error) {
 		all[route.in] = resolved
 	}
 	return all, nil
+}
+
+// bodySchema is a schema by itself, with those that it refers to: each that is resolved
+// takes memory for all that it has.
+func bodySchema(name string, all map[string]json.RawMessage) []byte {
+	defs := map[string]json.RawMessage{}
+	for names := []string{name}; len(names) > 0; names = names[1:] {
+		if defs[names[0]] != nil {
+			continue
+		}
+		defs[names[0]] = all[names[0]]
+		for _, ref := range bytes.Split(all[names[0]], []byte(`"#/$defs/`))[1:] {
+			to, _, _ := bytes.Cut(ref, []byte(`"`))
+			names = append(names, string(to))
+		}
+	}
+	raw, err := json.Marshal(defs)
+	if err != nil {
+		return nil // a bug, and not a schema
+	}
+	return fmt.Appendf(nil, `{"$ref":"#/$defs/%s","$defs":%s}`, name, raw)
 }
 
 // bodyLevels are the levels of objects and arrays that the API's own types have:

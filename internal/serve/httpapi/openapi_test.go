@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"maps"
 	"net/http"
 	"os"
 	"reflect"
@@ -322,5 +323,23 @@ func TestRoutesAreWhole(t *testing.T) {
 				t.Errorf("%s %s: no schema of %s", r.method, r.path, body)
 			}
 		}
+	}
+}
+
+// A schema of bodies has what it refers to, and nothing else: a daemon holds each of them.
+func TestBodySchemasAreSmall(t *testing.T) {
+	all := map[string]json.RawMessage{
+		"A": json.RawMessage(`{"items":{"$ref":"#/$defs/B"}}`), "B": json.RawMessage(`{"anyOf":[{"$ref":"#/$defs/C"},{"$ref":"#/$defs/A"}]}`),
+		"C": json.RawMessage(`{}`), "D": json.RawMessage(`{"$ref":"#/$defs/A"}`),
+	}
+	var got struct {
+		Ref  string                     `json:"$ref"`
+		Defs map[string]json.RawMessage `json:"$defs"`
+	}
+	if err := json.Unmarshal(bodySchema("A", all), &got); err != nil {
+		t.Fatal(err)
+	}
+	if names := slices.Sorted(maps.Keys(got.Defs)); got.Ref != "#/$defs/A" || !slices.Equal(names, []string{"A", "B", "C"}) {
+		t.Errorf("%s of %q", got.Ref, names)
 	}
 }
