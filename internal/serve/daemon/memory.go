@@ -55,6 +55,16 @@ func spread() {
 	}
 }
 
+// inMemory is how many bytes of the daemon are in memory (proc_pid_statm(5)); 0 if unknown.
+func inMemory() int64 {
+	statm, err := os.ReadFile("/proc/self/statm")
+	if fields := strings.Fields(string(statm)); err == nil && len(fields) > 1 {
+		pages, _ := strconv.ParseInt(fields[1], 10, 64)
+		return pages * int64(os.Getpagesize())
+	}
+	return 0
+}
+
 // shrink returns memory that an idle daemon does not need, of the heap and of the program
 // itself. The kernel maps pages around each one that is touched, so that after a while
 // nearly the whole program is mapped; what is used again comes from the page cache without a

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"bytes"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -43,5 +45,20 @@ func TestUntouched(t *testing.T) {
 func TestShrink(t *testing.T) {
 	for range 3 {
 		shrink()
+	}
+}
+
+// What was used and is not any more is returned.
+func TestWhatIsInMemory(t *testing.T) {
+	before := inMemory()
+	used := bytes.Repeat([]byte{1}, 64<<20)
+	if now := inMemory(); before == 0 || now < before+60<<20 {
+		t.Errorf("%d bytes of %d more are in memory than %d", now-before, len(used), before)
+	}
+	runtime.KeepAlive(used)
+	used = nil
+	shrink()
+	if now := inMemory(); now > before+30<<20 {
+		t.Errorf("%d bytes are in memory, and were %d before", now, before)
 	}
 }

@@ -20,7 +20,7 @@ func (d *daemon) run() error {
 	watchdog, stop := d.manager.watchdog()
 	defer stop()
 	d.manager.ready(d.status())
-	tidied, seen := never, never
+	last := quiet{ended: never}
 	for {
 		select {
 		case s := <-d.options.Signals:
@@ -37,7 +37,7 @@ func (d *daemon) run() error {
 			d.manager.alive()
 		case <-tick.C:
 			d.manager.status(d.status())
-			tidied, seen = d.tidy(tidied, seen)
+			last = d.tidy(last)
 			d.watchTokens()
 			_ = d.turns.Approvals().Flush()
 			d.trail.flush()
@@ -45,16 +45,25 @@ func (d *daemon) run() error {
 	}
 }
 
+// quiet is what the daemon was like at a tick.
+type quiet struct {
+	ended    uint64 // calls
+	resident int64  // bytes in memory when that was last returned
+}
+
+// returnedAfter is how many more bytes are in memory when it is returned again: half of that is
+// used at the next ticks.
+const returnedAfter = 6 << 20
+
 // tidy returns memory once nothing has run for a tick, for what comes behind a call's end
-// needs some as well. before is how many calls had ended when it last did, and seen at the
-// last tick.
-func (d *daemon) tidy(before, seen uint64) (tidied, ended uint64) {
-	ended = d.record.ended.Load()
-	if ended == before || ended != seen || d.host.Host().Running > 0 {
-		return before, ended
+// needs some as well; also what work of the daemon's own has taken since.
+func (d *daemon) tidy(last quiet) quiet {
+	now := quiet{ended: d.record.ended.Load(), resident: last.resident}
+	if now.ended == last.ended && d.host.Host().Running == 0 && inMemory() > last.resident+returnedAfter {
+		shrink()
+		now.resident = inMemory()
 	}
-	shrink()
-	return ended, ended
+	return now
 }
 
 func (d *daemon) status() string {
