@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/seqpacket"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
@@ -44,7 +45,7 @@ func (p *Process) dial(ctx context.Context, name string) (*net.UnixConn, error) 
 
 func receiveConn(ctx context.Context, answer *net.UnixConn) (*net.UnixConn, error) {
 	buf, oob := make([]byte, wire.MaxMessageBytes), make([]byte, unix.CmsgSpace(4))
-	n, oobn, _, _, err := answer.ReadMsgUnix(buf, oob)
+	n, oobn, _, err := seqpacket.Read(answer, buf, oob)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/seqpacket"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
@@ -261,7 +262,7 @@ func (p *Process) read() {
 	buf, oob := make([]byte, wire.MaxMessageBytes), make([]byte, unix.CmsgSpace(maxReceived*4))
 	defer close(p.exited)
 	for {
-		n, oobn, flags, _, err := p.control.ReadMsgUnix(buf, oob)
+		n, oobn, flags, err := seqpacket.Read(p.control, buf, oob)
 		if err != nil || n == 0 {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/seqpacket"
 	"github.com/toolhost/toolhost/network"
 )
 
@@ -128,7 +129,7 @@ func newReceiver(conn *net.UnixConn) *receiver {
 
 // next ends with io.EOF. It has no files where not all of them fit into this process.
 func (r *receiver) next() (m message, files []*os.File, err error) {
-	n, oobn, flags, _, err := r.conn.ReadMsgUnix(r.buf, r.oob)
+	n, oobn, flags, err := seqpacket.Read(r.conn, r.buf, r.oob)
 	files = filesOf(r.oob[:oobn])
 	switch {
 	case err == nil && flags&unix.MSG_TRUNC != 0:
