@@ -34,11 +34,11 @@ type attempt struct {
 	silent bool // that worker was not heard lately
 }
 
-// arrived is a frame of an attempt.
+// arrived is a message of an attempt.
 type arrived struct {
-	a     *attempt
-	frame *fleetv1.Frame // nil: nobody got the offer
-	bytes int
+	a      *attempt
+	frames []*fleetv1.Frame // none: nobody got the offer
+	bytes  int
 }
 
 // queue holds what has come for a call until its goroutine takes it. Credit bounds it for
@@ -96,7 +96,7 @@ func (o *overList) add(inbox string, id *fleetv1.Attempt) {
 	o.next = (o.next + 1) % len(o.ring)
 }
 
-// receive takes a frame, and never waits for a call.
+// receive takes a message, and never waits for a call.
 func (f *Fleet) receive(m *nats.Msg) {
 	inbox, worker := link.Token(m.Subject, 4), link.Token(m.Subject, 3)
 	f.mu.Lock()
@@ -105,18 +105,21 @@ func (f *Fleet) receive(m *nats.Msg) {
 	if a == nil && over == nil {
 		return
 	}
-	x := arrived{a: a, bytes: len(m.Data) + stream.Overhead}
+	x := arrived{a: a, bytes: stream.Overhead}
 	if m.Header.Get("Status") != "503" {
-		x.frame = &fleetv1.Frame{}
-		if err := proto.Unmarshal(m.Data, x.frame); err != nil {
+		var err error
+		if x.frames, err = link.Frames(m.Data); err != nil {
 			f.refuse(worker, err.Error())
 			return
 		}
+		x.bytes = len(m.Data) + len(x.frames)*stream.Overhead
 	}
 	switch {
 	case a == nil:
-		f.answerLate(over, inbox, x.frame)
-	case a.id.Worker != worker, x.frame != nil && (x.frame.Serial != a.id.Serial || x.frame.Epoch != a.id.Epoch):
+		for _, frame := range x.frames {
+			f.answerLate(over, inbox, frame)
+		}
+	case a.id.Worker != worker, len(x.frames) > 0 && (x.frames[0].Serial != a.id.Serial || x.frames[0].Epoch != a.id.Epoch):
 		f.refuse(worker, "it is of another attempt than that whose inbox it names")
 	case !a.of.queue.put(x):
 		f.cut(worker)

@@ -229,16 +229,20 @@ func (c *remote) refused(a *attempt, why string, never *fleetv1.Never) {
 	c.refusals = append(c.refusals, refusal{a, why, never})
 }
 
-// arrive takes a frame.
+// arrive takes a message.
 func (c *remote) arrive(ctx context.Context, x arrived) {
-	a := x.a
-	a.answered = now()
-	chosen, has := c.state.Chosen()
-	if x.frame == nil {
-		c.notConnected(a)
-		return
+	x.a.answered = now()
+	if len(x.frames) == 0 {
+		c.notConnected(x.a)
 	}
-	switch what := x.frame.What.(type) {
+	for _, f := range x.frames {
+		c.frame(ctx, x.a, f)
+	}
+}
+
+func (c *remote) frame(ctx context.Context, a *attempt, f *fleetv1.Frame) {
+	chosen, has := c.state.Chosen()
+	switch what := f.What.(type) {
 	case *fleetv1.Frame_Ready:
 		c.isReady(a, what.Ready)
 	case *fleetv1.Frame_Queued:
