@@ -1,13 +1,15 @@
 package fleet
 
 import (
+	"context"
+
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 )
 
 // isReady sends the go to the first worker that is, once that is on record.
-func (c *remote) isReady(a *attempt, r *fleetv1.Ready) {
+func (c *remote) isReady(ctx context.Context, a *attempt, r *fleetv1.Ready) {
 	first := c.state.Open(a.n)
 	if first {
 		if err := c.canBeGiven(a, r); err != nil {
@@ -16,7 +18,7 @@ func (c *remote) isReady(a *attempt, r *fleetv1.Ready) {
 			return
 		}
 		c.ready = r
-		if !c.record(a.id.Worker) {
+		if !c.record(ctx, a.id.Worker) {
 			return
 		}
 	}
@@ -44,18 +46,42 @@ func (c *remote) canBeGiven(a *attempt, r *fleetv1.Ready) error {
 	return c.f.vouched(a, r)
 }
 
-// record puts on record that a worker is about to be told to start the call; where that is
-// not possible, the call is over.
-func (c *remote) record(worker string) bool {
-	if c.request.Placed == nil {
-		return true
+// record puts on record that a worker is about to be told to start the call, or waits until
+// it is on record that there is the call; where that is not possible, the call is over.
+func (c *remote) record(ctx context.Context, worker string) bool {
+	switch {
+	case c.request.Placed != nil:
+		if err := c.request.Placed(worker, len(c.attempts)); err != nil {
+			c.failed = unrecorded(c.request, err)
+		}
+	case c.request.OnRecord != nil:
+		if err := c.onRecord(ctx); err != nil && c.aborted == 0 {
+			c.failed = notOnRecord(c.request, err)
+		}
 	}
-	if err := c.request.Placed(worker, len(c.attempts)); err != nil {
-		c.failed = unrecorded(c.request, err)
+	if c.failed != nil {
 		c.void(c.state.Stop())
-		return false
 	}
-	return true
+	return c.failed == nil && c.aborted == 0
+}
+
+// onRecord waits for the caller's OnRecord, which an abort cuts short.
+func (c *remote) onRecord(ctx context.Context) (err error) {
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	said := make(chan error, 1)
+	go func() { said <- c.request.OnRecord(within) }()
+	select {
+	case err = <-said:
+		if err != nil && ctx.Err() != nil {
+			c.abort(reasonOf(ctx))
+		}
+	case reason := <-c.call.aborts:
+		cancel()
+		err = <-said
+		c.abort(reason)
+	}
+	return err
 }
 
 // harmless says whether the call may be made twice.

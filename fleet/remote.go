@@ -107,7 +107,7 @@ func (c *remote) run(ctx context.Context) {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	done := ctx.Done()
-	c.next()
+	c.next(ctx)
 	for !c.state.Phase().Over() {
 		select {
 		case <-c.wake:
@@ -126,7 +126,7 @@ func (c *remote) run(ctx context.Context) {
 			done = nil
 			c.abort(reasonOf(ctx))
 		}
-		c.next()
+		c.next(ctx)
 	}
 	c.end(ctx)
 	if c.receiver.Pending() {
@@ -161,7 +161,7 @@ func (c *remote) encode(ctx context.Context) (refused *api.Result) {
 
 // next offers the call to another worker, until one that was asked has a slot for it, or may
 // have one.
-func (c *remote) next() {
+func (c *remote) next(ctx context.Context) {
 	for c.state.Phase() == start.Placing && !c.unanswered() {
 		w, ok := c.choose()
 		// Where the first one has no slot, the call may have to wait at several.
@@ -172,7 +172,7 @@ func (c *remote) next() {
 		}
 		switch {
 		case ok:
-			c.offer(w.Name, n, implied)
+			c.offer(ctx, w.Name, n, implied)
 		case c.isOpen(), c.waitsForHere():
 			return
 		default:
@@ -182,12 +182,12 @@ func (c *remote) next() {
 }
 
 // offer sends an attempt to a worker. implied has that start it without a further word.
-func (c *remote) offer(worker string, n int, implied bool) {
+func (c *remote) offer(ctx context.Context, worker string, n int, implied bool) {
 	c.tried = append(c.tried, worker)
 	a := c.f.newAttempt(c, worker, n)
 	c.attempts = append(c.attempts, a)
 	if implied {
-		if !c.record(worker) {
+		if !c.record(ctx, worker) {
 			c.state.Refused(n) // it was not sent
 			return
 		}
@@ -244,7 +244,7 @@ func (c *remote) frame(ctx context.Context, a *attempt, f *fleetv1.Frame) {
 	chosen, has := c.state.Chosen()
 	switch what := f.What.(type) {
 	case *fleetv1.Frame_Ready:
-		c.isReady(a, what.Ready)
+		c.isReady(ctx, a, what.Ready)
 	case *fleetv1.Frame_Queued:
 		c.isQueued(a, what.Queued)
 	case *fleetv1.Frame_Never:

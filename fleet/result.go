@@ -204,6 +204,10 @@ func unrecorded(r supervisor.Request, err error) *api.Result {
 	return notStarted(r, api.StatusOverloaded, api.ReasonJournal, "was not called: "+err.Error())
 }
 
+func notOnRecord(r supervisor.Request, err error) *api.Result {
+	return notStarted(r, api.StatusStartFailed, api.ReasonStart, "could not be started: "+err.Error())
+}
+
 func failedHere(r supervisor.Request, err error) *api.Result {
 	return notStarted(r, api.StatusStartFailed, api.ReasonTool, "could not be started: "+err.Error())
 }

@@ -196,7 +196,8 @@ type Placement struct {
 	Placed func(worker string, attempt int) error
 	// OnRecord, if not nil, returns once it is on record that there is the call, or why it
 	// is not: then the call is not started. What may come before the start, which is nothing
-	// of the tool's own, is done meanwhile. For a worker's call Placed says the same.
+	// of the tool's own, is done meanwhile. ctx ends when the call is aborted. Of a worker's
+	// call Placed is called alone, where there is one; otherwise this, for each worker anew.
 	OnRecord func(ctx context.Context) error
 }
 
