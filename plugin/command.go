@@ -40,7 +40,11 @@ func (e *CommandExit) result() *pluginv1.Result {
 	case e.NotExecutable:
 		kind = pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE
 	default:
-		return &pluginv1.Result{Exit: &pluginv1.CommandExit{Code: int32(e.Code), Signal: printable(e.Signal)}}
+		return &pluginv1.Result{Exit: e.wire()}
 	}
 	return &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind, Message: bounded(e.Error())}}
+}
+
+func (e *CommandExit) wire() *pluginv1.CommandExit {
+	return &pluginv1.CommandExit{Code: int32(e.Code), Signal: printable(e.Signal)}
 }

@@ -29,6 +29,8 @@ type Failure struct {
 	Kind FailureKind
 	// Err says what happened, its first line by itself.
 	Err error
+	// Exit, if not nil, is how the program has ended: the result's exit.
+	Exit *CommandExit
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }

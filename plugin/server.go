@@ -160,9 +160,17 @@ func runTool(ctx context.Context, tool Registered, arguments []byte, out *Output
 		return exit.result()
 	}
 	if err != nil {
-		return &pluginv1.Result{Error: toolError(ctx, err), Meta: out.metaOf(), Content: out.lastOf()}
+		return &pluginv1.Result{Error: toolError(ctx, err), Exit: exitBehind(err), Meta: out.metaOf(), Content: out.lastOf()}
 	}
 	return &pluginv1.Result{Structured: structured, Meta: out.metaOf(), Content: out.lastOf()}
+}
+
+// exitBehind is how the program behind an adapter has ended, or nil.
+func exitBehind(err error) *pluginv1.CommandExit {
+	if failure, ok := errors.AsType[*Failure](err); ok && failure.Exit != nil {
+		return failure.Exit.wire()
+	}
+	return nil
 }
 
 func toolError(ctx context.Context, err error) *pluginv1.ToolError {

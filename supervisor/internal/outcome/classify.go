@@ -151,22 +151,20 @@ func startOutcome(err error) outcome {
 // finalOutcome is that of a result which is not a success. That its program was ended by the
 // sandbox, or has not started, is not for any tool to say.
 func (e Evidence) finalOutcome() outcome {
-	switch signal := e.Final.GetExit().GetSignal(); {
-	case signal == "":
-	case signal == "SIGSYS" && e.ours:
+	signal, kind := e.Final.GetExit().GetSignal(), e.Final.GetError().GetKind()
+	if signal == "SIGSYS" && e.ours {
 		return outcome{api.StatusPolicyViolation, api.ReasonSeccomp}
-	default:
-		return outcome{api.StatusCrashed, api.ReasonSignal}
 	}
-	switch kind := e.Final.GetError().GetKind(); kind {
-	case pluginv1.ToolError_KIND_INVALID_ARGUMENTS:
+	if status, reason, ok := Behind(kind); ok && (e.ours || status != api.StatusStartFailed) {
+		return outcome{status, reason}
+	}
+	switch {
+	case signal != "":
+		return outcome{api.StatusCrashed, api.ReasonSignal}
+	case kind == pluginv1.ToolError_KIND_INVALID_ARGUMENTS:
 		return outcome{api.StatusInvalidArgs, api.ReasonArguments}
-	case pluginv1.ToolError_KIND_PANIC:
+	case kind == pluginv1.ToolError_KIND_PANIC:
 		return outcome{api.StatusToolError, api.ReasonPanic}
-	default:
-		if status, reason, ok := Behind(kind); ok && (e.ours || status != api.StatusStartFailed) {
-			return outcome{status, reason}
-		}
 	}
 	return outcome{api.StatusToolError, api.ReasonError}
 }

@@ -21,6 +21,7 @@ func TestClassify(t *testing.T) {
 		badArgs   = &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_INVALID_ARGUMENTS}}
 		missing   = &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_COMMAND_NOT_FOUND}}
 		exit3     = &pluginv1.Result{Exit: &pluginv1.CommandExit{Code: 3}}
+		crashed   = &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_CRASHED}
 		segv      = &pluginv1.Result{Exit: &pluginv1.CommandExit{Signal: "SIGSEGV"}}
 		broken    = &host.ProtocolError{Reason: "a second result"}
 		killed    = syscall.WaitStatus(syscall.SIGKILL)
@@ -77,6 +78,9 @@ func TestClassify(t *testing.T) {
 		{"pids limit of what is behind a refusal", Evidence{StartErr: &Refusal{Status: api.StatusInvalidArgs, Reason: "schema", Err: errors.New("x")}, Usage: pids}, api.StatusInvalidArgs},
 		{"pids limit, and lives on", Evidence{StreamErr: host.ErrDisconnected, Usage: pids}, api.StatusPidsLimit},
 		{"command died of the filter", Evidence{Final: &pluginv1.Result{Exit: &pluginv1.CommandExit{Signal: "SIGSYS"}}, ours: true}, api.StatusPolicyViolation},
+		{"server died of the filter", Evidence{Final: &pluginv1.Result{Error: crashed, Exit: &pluginv1.CommandExit{Signal: "SIGSYS"}}, ours: true}, api.StatusPolicyViolation},
+		{"server died", Evidence{Final: &pluginv1.Result{Error: crashed, Exit: &pluginv1.CommandExit{Signal: "SIGKILL"}}, ours: true}, api.StatusCrashed},
+		{"server exited", Evidence{Final: &pluginv1.Result{Error: crashed, Exit: &pluginv1.CommandExit{Code: 3}}, ours: true}, api.StatusCrashed},
 		{"an error and too much output", Evidence{Final: failure, OverTotal: true}, api.StatusOutputLimit},
 		{"a success and too much output", Evidence{Final: success, OverTotal: true}, api.StatusOK},
 		{"a death and too much output", Evidence{Exited: true, Exit: exit1, OverTotal: true}, api.StatusOutputLimit},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -111,20 +112,21 @@ func TestServersThatFailInACall(t *testing.T) {
 		role, tool string
 		kind       plugin.FailureKind
 		want       string
+		exit       *plugin.CommandExit
 	}{
-		{"dies in call", "x", plugin.Crashed, `MCP server "test" exited with status 4; it wrote to stderr: out of luck`},
-		{"dies in call", "signal", plugin.Crashed, "died of SIGKILL"},
-		{"huge answer", "x", plugin.BrokeProtocol, "more than 16777216 bytes"},
-		{"closes in call", "x", plugin.BrokeProtocol, "has closed its stdout and goes on running"},
-		{"garbage in call", "x", plugin.BrokeProtocol, "not JSON-RPC"},
-		{"deaf", "x", plugin.Crashed, "exited with status 6"},
+		{"dies in call", "x", plugin.Crashed, `MCP server "test" exited with status 4; it wrote to stderr: out of luck`, &plugin.CommandExit{Code: 4}},
+		{"dies in call", "signal", plugin.Crashed, "died of SIGKILL", &plugin.CommandExit{Signal: "SIGKILL"}},
+		{"huge answer", "x", plugin.BrokeProtocol, "more than 16777216 bytes", nil},
+		{"closes in call", "x", plugin.BrokeProtocol, "has closed its stdout and goes on running", nil},
+		{"garbage in call", "x", plugin.BrokeProtocol, "not JSON-RPC", nil},
+		{"deaf", "x", plugin.Crashed, "exited with status 6", &plugin.CommandExit{Code: 6}},
 	} {
 		a := server(t, test.role)
 		for range 2 {
 			_, o := call1(t, a, test.tool, "{}")
 			failure, ok := errors.AsType[*plugin.Failure](o.err)
-			if !ok || failure.Kind != test.kind || !strings.Contains(o.err.Error(), test.want) {
-				t.Errorf("%s %s: %v, want %s", test.role, test.tool, o.err, test.want)
+			if !ok || failure.Kind != test.kind || !strings.Contains(o.err.Error(), test.want) || !reflect.DeepEqual(failure.Exit, test.exit) {
+				t.Errorf("%s %s: %v (%v), want %s (%v)", test.role, test.tool, o.err, failure.Exit, test.want, test.exit)
 			}
 		}
 	}

@@ -85,16 +85,32 @@ func (p *process) shut() {
 	closeAll(p.stdin, p.stdout)
 }
 
-// end says how the process ended.
-func (p *process) end() string {
+// exit is how the process has ended; nil if that is not known.
+func (p *process) exit() *plugin.CommandExit {
+	select {
+	case <-p.exited:
+	default:
+		return nil
+	}
 	if p.state == nil {
+		return nil
+	}
+	if status := p.state.Sys().(syscall.WaitStatus); status.Signaled() {
+		return &plugin.CommandExit{Signal: signals.Name(status.Signal())}
+	}
+	return &plugin.CommandExit{Code: p.state.ExitCode()}
+}
+
+// end says the same in words.
+func (p *process) end() string {
+	switch exit := p.exit(); {
+	case exit == nil:
 		return "is gone"
+	case exit.Signal != "":
+		return "died of " + exit.Signal
+	default:
+		return fmt.Sprintf("exited with status %d", exit.Code)
 	}
-	status := p.state.Sys().(syscall.WaitStatus)
-	if status.Signaled() {
-		return "died of " + signals.Name(status.Signal())
-	}
-	return fmt.Sprintf("exited with status %d", status.ExitStatus())
 }
 
 func closeAll(files ...*os.File) {

@@ -188,7 +188,11 @@ func (s *session) startFailure(ctx context.Context, err error) error {
 // failure is one of the server, with what it wrote as evidence.
 func (s *session) failure(kind plugin.FailureKind, what string, cause error) error {
 	text := fmt.Sprintf("MCP server %q %s%s", s.options.Name, what, s.stderr.evidence())
-	return &plugin.Failure{Kind: kind, Err: &reason{text, cause}}
+	f := &plugin.Failure{Kind: kind, Err: &reason{text, cause}}
+	if kind == plugin.Crashed {
+		f.Exit = s.process.exit()
+	}
+	return f
 }
 
 // reason is an error whose text says all there is to say about its cause.
