@@ -71,8 +71,8 @@ func TestRemove(t *testing.T) {
 		}
 	}
 	await(t, running.Done())
-	if got := running.Result(); got.Status != api.StatusLost || got.Where.StillRunning != "no" {
-		t.Errorf("what ran there: %s %+v %s", got.Status, got.Where, got.Message)
+	if got := running.Result(); got.Status != api.StatusLost || got.Where.StillRunning != "no" || got.Timing.ElapsedMs == 0 || got.Timing.TimeoutMs == nil {
+		t.Errorf("what ran there: %s %+v %+v %s", got.Status, got.Where, got.Timing, got.Message)
 	}
 	if w.fleet.Knows("w1") || w.fleet.Drain("w1") {
 		t.Error("it is known all the same")

@@ -77,6 +77,9 @@ func TestAResultWithoutAValue(t *testing.T) {
 	if got := w.call(shell("echo x")); !got.OK() || got.Structured != nil {
 		t.Errorf("%s, structured %q", got.Message, got.Structured)
 	}
+	if got := w.call(shell("true")); !got.OK() || got.Content == nil {
+		t.Errorf("%s: the content is null, and not empty", got.Message)
+	}
 }
 
 // What a call uses is seen while it runs on this machine, and it is gone when that is.

@@ -77,6 +77,10 @@ func (c *remote) lost() *api.Result {
 	harmless := c.harmless()
 	r := supervisor.Verdict{CallID: c.request.ID, Tool: c.request.ToolName(), Status: api.StatusLost, Reason: c.gone.reason}.Result()
 	r.Where, r.Marks = where, c.marks()
+	r.Timing.QueueMs, r.Timing.ElapsedMs = where.PlaceMs, (now() - c.placed).Milliseconds()
+	if ms := c.started.GetTimeoutMs(); ms > 0 {
+		r.Timing.TimeoutMs = &ms
+	}
 	c.partial.Fill(r)
 	if n := c.partial.Missed; n > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d events came too fast to be sent, and output in them is missing", n))

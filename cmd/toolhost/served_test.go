@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,8 +61,8 @@ func mcpAt(ts *testscript.TestScript, socket string) mcpsdk.Transport {
 type endsDaemon struct{}
 
 // startDaemon starts toolhost serve with the script's configuration, on a socket
-// whose path is put into $SOCKET (and that of TCP, where it has one, into $ADDRESS),
-// and ends it with the script, or before the next one
+// whose path is put into $SOCKET (and that of TCP, where it has one, into $ADDRESS; its
+// process into $DAEMON), and ends it with the script, or before the next one
 // starts.
 func startDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	before := ts.Value(endsDaemon{}).(*func())
@@ -90,6 +91,7 @@ func startDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	ts.Defer(*before)
 	ts.Setenv("SOCKET", socket)
+	ts.Setenv("DAEMON", strconv.Itoa(cmd.Process.Pid))
 	config, _ := os.ReadFile(ts.Getenv("TOOLHOST_CONFIG"))
 	overTCP := bytes.Contains(append([]byte("\n"), config...), []byte("\nlisten:"))
 	for range 1000 {

@@ -60,11 +60,20 @@ func (a *attempt) start(host *supervisor.Supervisor, own supervisor.Own) *superv
 
 // outlet sends what comes of a call, and keeps it until the caller has it.
 type outlet struct {
-	acked atomic.Uint64
-	kick  chan struct{} // something is to be done
+	acked  atomic.Uint64
+	kick   chan struct{} // something is to be done
+	nobody chan struct{} // closed when the caller's life has ended, with which the call is lost
 	// questions of the call.
 	questions *questions
 	done      atomic.Bool
+}
+
+// lose has nobody be waited for to take the result. The caller of lose holds mu, and calls it
+// once.
+func (a *attempt) lose() {
+	if o := a.out.Load(); o != nil {
+		close(o.nobody)
+	}
 }
 
 // ack takes the caller's word. The caller of ack holds mu.

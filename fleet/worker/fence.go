@@ -33,6 +33,7 @@ func (w *Worker) hear(m *nats.Msg) {
 		if echo.Worker == w.config.Name && echo.Epoch == w.epoch {
 			for _, a := range c.hears(&w.beats, b.Life, echo.Beat, w.config.Lease) {
 				w.end(a, api.ReasonDisconnect)
+				a.lose()
 			}
 		}
 	}

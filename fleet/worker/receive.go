@@ -326,7 +326,7 @@ func (w *Worker) notYet(a *attempt) {
 
 // begin starts the tool.
 func (w *Worker) begin(a *attempt) {
-	o := &outlet{kick: make(chan struct{}, 1), questions: newQuestions()}
+	o := &outlet{kick: make(chan struct{}, 1), nobody: make(chan struct{}), questions: newQuestions()}
 	a.out.Store(o)
 	a.asked = nil
 	w.unread++

@@ -83,6 +83,8 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 				w.config.Logger.Warn("the caller has not taken a result, and it is dropped", "call", a.request.ID)
 				return result, ended
 			}
+		case <-o.nobody:
+			return result, ended
 		case <-w.closed:
 			return result, ended
 		}

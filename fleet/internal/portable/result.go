@@ -66,7 +66,7 @@ func longAt(r *api.Result, of uint32) (l long, ok bool) {
 func Pieces(r *api.Result) iter.Seq[Piece] {
 	return func(yield func(Piece) bool) {
 		short := *r
-		short.Content = append([]api.Content(nil), r.Content...)
+		short.Content = append([]api.Content{}, r.Content...) // an empty list is not null
 		for of := range uint32(fixed + perContent*len(short.Content)) {
 			l, _ := longAt(&short, of)
 			if l.len() <= longBytes {

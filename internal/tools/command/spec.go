@@ -77,7 +77,7 @@ type Param struct {
 	// operator's own, they may begin with "-".
 	Enum []json.RawMessage
 	// Default is taken where the argument is absent; nil means none.
-	Default json.RawMessage
+	Default json.RawMessage `json:",omitempty"` // across the wire, absent is not null
 	// Required is by default true without a Default, but false for a boolean.
 	Required *bool
 	// Items is the type of an array's items, string by default.
