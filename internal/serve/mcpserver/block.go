@@ -96,7 +96,12 @@ func optional(fields map[string]any, name, value string) {
 // ofServer says whether a result is an error of a wrapped server's tool, and nothing
 // else: then it has no word of toolhost's.
 func ofServer(r *api.Result) bool {
-	return r.Status == api.StatusToolError && r.Kill.Cause == "" && r.ToolError != nil && r.ToolError.Kind == "error" && asMCP(r.Content)
+	return isToolsError(r) && asMCP(r.Content)
+}
+
+// isToolsError: the tool itself has failed, and says why.
+func isToolsError(r *api.Result) bool {
+	return r.Status == api.StatusToolError && r.Kill.Cause == "" && r.ToolError != nil && r.ToolError.Kind == "error"
 }
 
 // passed is the content of a wrapped server's result, with what toolhost has to say
@@ -180,7 +185,7 @@ func ofFailure(r *api.Result) json.RawMessage {
 	var fields struct {
 		Structured json.RawMessage `json:"structuredContent"`
 	}
-	if ofServer(r) {
+	if isToolsError(r) {
 		_ = json.Unmarshal(r.Meta, &fields)
 	}
 	return fields.Structured

@@ -181,16 +181,17 @@ func (s *session) cancelled(c *call, e *exchange) {
 // unanswered is why there is no answer: the call's own end comes before that of
 // the server, which is mostly its consequence.
 func (s *session) unanswered(c *call, err error) error {
+	c.showProgress()
 	if c.ctx.Err() == nil {
 		return s.endedWhy(c.ctx)
 	}
-	c.showProgress()
 	return fmt.Errorf("%w; MCP server %q has not answered (%s)", context.Cause(c.ctx), s.options.Name, cut(err.Error(), maxNoteBytes))
 }
 
 // resultOf is the result that the server answered with.
 func (s *session) resultOf(c *call, method string, answer *jsonrpc.Response) (json.RawMessage, error) {
 	if wrong, ok := malformed(answer.Error); ok {
+		c.showProgress()
 		return nil, s.failure(plugin.BrokeProtocol, "answered "+method+" in a form that MCP does not have: "+wrong.Message, wrong)
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](answer.Error); ok {

@@ -75,6 +75,8 @@ func (r callResult) deliver(out *plugin.Output, nullIsValue bool) (json.RawMessa
 		return nil, err
 	}
 	switch {
+	case r.IsError && d.said == "" && len(r.StructuredContent) > 0:
+		return nil, errors.New(cut(string(r.StructuredContent), maxErrorBytes))
 	case r.IsError && d.said == "":
 		return nil, errors.New("the tool failed and says nothing of why")
 	case r.IsError:

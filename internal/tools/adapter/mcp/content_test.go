@@ -40,6 +40,7 @@ func TestContent(t *testing.T) {
 		},
 		{"error", `{"isError":true,"content":[{"type":"text","text":"no such file"},{"type":"text","text":"try another"}],"structuredContent":{}}`, "text no such file|text try another", "", "no such file\ntry another"},
 		{"error without a word", `{"isError":true,"content":[]}`, "", "", "says nothing"},
+		{"error in a value", `{"isError":true,"content":[],"structuredContent":{"code":7}}`, "", "", `{"code":7}`},
 		{"long error", `{"isError":true,"content":[{"type":"text","text":"` + big(10000) + `"}]}`, "text " + big(10000), "", big(maxErrorBytes) + "…"},
 		{"no result", `{}`, "", "", "form that MCP does not have"},
 		{"a list", `[]`, "", "", "form that MCP does not have"},

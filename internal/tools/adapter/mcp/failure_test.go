@@ -41,6 +41,14 @@ func init() {
 			}
 			os.Exit(4)
 		},
+		"answers without an answer": func(p *peer) {
+			p.initialize()
+			for {
+				m := p.call()
+				p.progress(m, 1, 2, "half")
+				p.say(`{"jsonrpc":"2.0","id":%s}`, m.ID)
+			}
+		},
 		"answers and dies": func(p *peer) { p.initialize(); p.text(p.call(), fmt.Sprint(os.Getpid())); os.Exit(5) },
 		"lies": func(p *peer) {
 			p.initialize()
@@ -119,11 +127,15 @@ func TestServersThatFailInACall(t *testing.T) {
 		{"huge answer", "x", plugin.BrokeProtocol, "more than 16777216 bytes", nil},
 		{"closes in call", "x", plugin.BrokeProtocol, "has closed its stdout and goes on running", nil},
 		{"garbage in call", "x", plugin.BrokeProtocol, "not JSON-RPC", nil},
+		{"answers without an answer", "x", plugin.BrokeProtocol, "neither a result nor an error", nil},
 		{"deaf", "x", plugin.Crashed, "exited with status 6", &plugin.CommandExit{Code: 6}},
 	} {
 		a := server(t, test.role)
 		for range 2 {
-			_, o := call1(t, a, test.tool, "{}")
+			r, o := call1(t, a, test.tool, "{}")
+			if got := r.text(); strings.Contains(got, "progress 0.5") && !strings.Contains(got, "[no result; the last progress was 1 of 2: half]") {
+				t.Errorf("%s %s: progress is not the partial result: %q", test.role, test.tool, got)
+			}
 			failure, ok := errors.AsType[*plugin.Failure](o.err)
 			if !ok || failure.Kind != test.kind || !strings.Contains(o.err.Error(), test.want) || !reflect.DeepEqual(failure.Exit, test.exit) {
 				t.Errorf("%s %s: %v (%v), want %s (%v)", test.role, test.tool, o.err, failure.Exit, test.want, test.exit)

@@ -123,6 +123,9 @@ func split(line []byte) (messages []received) {
 			}
 			one.Message = answer
 		}
+		if r, ok := one.Message.(*jsonrpc.Response); ok && r.Error == nil && r.Result == nil {
+			r.Error = &jsonrpc.Error{Code: codeMalformed, Message: "the answer has neither a result nor an error"}
+		}
 		messages = append(messages, one)
 	}
 	return messages
