@@ -141,4 +141,6 @@ type Answer struct {
 	Unanswered string `json:"unanswered,omitempty" jsonschema:"dismissed: a human was asked and said neither yes nor no; failed: nobody could be asked. All else is then left out"`
 	// By is who answered, for the record. It is on no wire: a daemon knows.
 	By string `json:"-"`
+	// Denies says that approve is there, and false: no value makes a yes of that.
+	Denies bool `json:"-"`
 }

@@ -35,6 +35,7 @@ type entry struct {
 	running   *starting // while stageRunning
 	timeout   int64     // in force, ms, once it is known
 	gate      *gate     // before its start; nil if it needed none
+	queued    bool      // it waits with the supervisor, or starts
 	begun     bool      // it has been told that it has started
 	worker    string    // of a fleet, that was told to start it
 	trace     string    // its own trace context, once it is begun
@@ -345,10 +346,14 @@ func (b *batch) current() []CurrentTool {
 	}
 	for _, e := range b.entries {
 		if e.stage != stageDone {
-			list = append(list, CurrentTool{
+			c := CurrentTool{
 				CallID: e.key, Tool: e.call.Tool, State: stageNames[e.stage], StartedAt: e.since,
 				TimeoutMs: e.timeout, HumanWaitMs: e.humanWait(b.t.now()).Milliseconds(), Running: e.running.begun(), Worker: e.worker,
-			})
+			}
+			if e.queued {
+				c.State, c.StartedAt = stageNames[stageReady], time.Time{}
+			}
+			list = append(list, c)
 		}
 	}
 	return list

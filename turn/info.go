@@ -37,7 +37,8 @@ type CurrentTool struct {
 	// CallID is the call's key, as in its events, and Tool the name that it was made by.
 	CallID string `json:"toolCallId"`
 	Tool   string `json:"toolName"`
-	// State is queued, asking or running, and StartedAt when work for the call began: that
+	// State is queued, asking or running; queued is also a call that waits with the
+	// supervisor, or starts. StartedAt is when work for the call began: that
 	// of its tool, or of finding out what the tool is; zero before.
 	State     string    `json:"state"`
 	StartedAt time.Time `json:"startedAt,omitzero"`

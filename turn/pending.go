@@ -241,7 +241,7 @@ func (p *pending) fit(a *api.Answer) error {
 	if json.Unmarshal(a.Value, &yes) != nil {
 		return errors.New("a yes or no is asked for: approve it with true, or deny it with false")
 	}
-	if a.Approve && !yes {
+	if a.Approve && !yes || a.Denies && yes {
 		return errors.New("it says both yes and no: leave out the value")
 	}
 	a.Approve, a.Value = yes, nil

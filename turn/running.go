@@ -278,12 +278,14 @@ func (b *batch) happened(e *entry, list []api.Event) {
 		switch from.Kind {
 		case api.EventQueued:
 			b.count(e, false) // it waits for its place, or for its data
+			e.queued = true
 			continue
 		case api.EventFinished, api.EventFailed:
 			e.missed = from.Missed
 			continue
 		case api.EventStarted:
 			b.count(e, true)
+			e.queued = false
 			if e.timeout != 0 || e.begun { // another round
 				continue
 			}

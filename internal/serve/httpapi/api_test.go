@@ -285,7 +285,7 @@ func TestInteractions(t *testing.T) {
 	if _, body := w.send("GET", "/api/turns/active", ""); !strings.Contains(body, approval.ID) {
 		t.Errorf("the turn does not tell of its question: %s", body)
 	}
-	w.refusesAnswers(approval.ID, `{"value":"yes"}`, `{"value":1}`, `{"approve":true,"value":false}`)
+	w.refusesAnswers(approval.ID, `{"value":"yes"}`, `{"value":1}`, `{"approve":true,"value":false}`, `{"approve":false,"value":true}`)
 	if status, body := w.send("POST", "/api/interactions/"+approval.ID+"/answer", `{"approve":true,"value": null}`); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}

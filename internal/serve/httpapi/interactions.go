@@ -55,10 +55,16 @@ func (s *Server) raise(q *request) error {
 
 // answer is what a human has decided. Its value is given on and kept nowhere.
 func (s *Server) answer(q *request) error {
-	var a api.Answer
-	if err := q.decode(&a); err != nil {
+	var said struct {
+		api.Answer
+		Approve *bool `json:"approve"`
+	}
+	if err := q.decode(&said); err != nil {
 		return err
 	}
+	a := said.Answer
+	a.Approve = said.Approve != nil && *said.Approve
+	a.Denies = said.Approve != nil && !a.Approve
 	if a.Unanswered != "" && (a.Approve || a.Always || len(a.Value) > 0 || a.Unanswered != api.OutcomeDismissed && a.Unanswered != api.OutcomeFailed) {
 		return refuse(codeInvalid, "unanswered is "+printable(a.Unanswered), "say dismissed or failed, and nothing beside it")
 	}

@@ -14,10 +14,14 @@ func wireTurn(i turn.Info) api.Turn {
 		PendingInteractions: append([]api.Interaction{}, i.PendingInteractions...),
 	}
 	for _, c := range i.CurrentTools {
-		w.CurrentTools = append(w.CurrentTools, api.CurrentTool{
+		one := api.CurrentTool{
 			CallID: c.CallID, Tool: c.Tool, State: c.State, StartedAt: c.StartedAt, TimeoutMs: c.TimeoutMs,
 			HumanWaitMs: c.HumanWaitMs, Worker: c.Worker, Usage: usageOf(c.Running),
-		})
+		}
+		if one.Usage != nil { // of one that starts, before its tool has said so
+			one.State = "running"
+		}
+		w.CurrentTools = append(w.CurrentTools, one)
 	}
 	return w
 }
