@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/plugin/host"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
@@ -47,6 +48,9 @@ func (o *owner) endAlone(now time.Time) {
 // giveBack leaves a kept process alive after a call that has ended well. What
 // the call has written so far is still its own.
 func (o *owner) giveBack(now time.Time) bool {
+	if o.p.Request.Keep != nil && o.state == stateRunning && o.p.Request.Tool.Adapter && serverDied(o.found.Final) {
+		o.tree.Wear()
+	}
 	if o.p.Request.Keep == nil || o.state != stateRunning || o.found.StreamErr != nil || o.found.Exited || !o.tree.MayLiveOn() {
 		return false
 	}
@@ -70,6 +74,11 @@ func (o *owner) giveBack(now time.Time) bool {
 		o.send(outputEnded{})
 	})
 	return true
+}
+
+// serverDied: what the server behind an adapter had started is nobody's any more.
+func serverDied(final *pluginv1.Result) bool {
+	return final.GetError().GetKind() == pluginv1.ToolError_KIND_CRASHED
 }
 
 // tryDrained ends the call when there is nothing left to read.

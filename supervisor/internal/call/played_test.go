@@ -152,6 +152,7 @@ func (p *played) LauncherLost() bool               { return false }
 func (p *played) EndedByAnother() bool             { return p.ending }
 func (p *played) Instance() string                 { return api.InstanceFresh }
 func (p *played) UID() int                         { return 0 }
+func (p *played) Wear()                            { p.livesOn = false }
 func (p *played) MayLiveOn() bool                  { return p.livesOn }
 func (p *played) OutputTaken() []<-chan struct{}   { return nil }
 func (p *played) Workspace() *os.File              { return nil }

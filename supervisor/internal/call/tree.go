@@ -46,6 +46,8 @@ type Tree interface {
 	// Share lets other calls have the processes that are to be kept, with the lock
 	// of the tool's data if the call has that.
 	Share(locked bool)
+	// Wear has the processes serve no call but those that they serve.
+	Wear()
 	// MayLiveOn is false if the processes are to end with the call.
 	MayLiveOn() bool
 	// OutputTaken are closed when what was written so far has been read.

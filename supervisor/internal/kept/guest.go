@@ -123,6 +123,13 @@ func (g *Guest) SetTimer(left time.Duration) (err error) {
 // rearm sets the launcher's timer to what the guest needs that needs most.
 func (l *Line) rearm(s *stay) error { return s.process.SetTimer(l.needs(s, time.Now())) }
 
+// Wear has the processes serve no call but those that are here.
+func (g *Guest) Wear() {
+	if g.line != nil {
+		g.line.ask(func() { g.stay.spent = true })
+	}
+}
+
 // MayLiveOn is false if the processes are to end with the call.
 func (g *Guest) MayLiveOn() (may bool) {
 	if g.line == nil {

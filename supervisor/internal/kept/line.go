@@ -60,6 +60,7 @@ type stay struct {
 	here   map[*Guest]time.Time
 	served int
 	kept   bool // it lives on for other calls
+	spent  bool // and is to serve no further ones
 	// ending: the processes end, or have ended. endedBy is the guest that ends
 	// them; nil if they did so by themselves.
 	ending  bool
@@ -180,9 +181,9 @@ func (l *Line) Enter(ctx context.Context, shared bool, wait time.Duration) (leav
 // Once says that a process serves one call, for which it is fresh.
 func (l *Line) Once() bool { return l != nil && l.keep.Once }
 
-// worn: it has served as many calls as it may.
+// worn: it has served all the calls that it may.
 func (l *Line) worn(s *stay) bool {
-	return l.keep.Once && s.served > 0 || l.keep.MaxCalls > 0 && s.served >= l.keep.MaxCalls
+	return s.spent || l.keep.Once && s.served > 0 || l.keep.MaxCalls > 0 && s.served >= l.keep.MaxCalls
 }
 
 // usable says that another call can have the kept process.

@@ -49,6 +49,15 @@ func init() {
 				p.say(`{"jsonrpc":"2.0","id":%s}`, m.ID)
 			}
 		},
+		"dies and leaves": func(p *peer) {
+			p.initialize()
+			p.call()
+			left := exec.Command("sleep", "600")
+			left.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			if left.Start() == nil {
+				os.Exit(4)
+			}
+		},
 		"answers and dies": func(p *peer) { p.initialize(); p.text(p.call(), fmt.Sprint(os.Getpid())); os.Exit(5) },
 		"lies": func(p *peer) {
 			p.initialize()

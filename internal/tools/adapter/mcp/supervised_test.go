@@ -225,6 +225,24 @@ func TestTypedFailures(t *testing.T) {
 	}
 }
 
+// What a kept server has started that died in a call ends with that call: the next one
+// has another process.
+func TestADeadServersProcessesEnd(t *testing.T) {
+	t.Parallel()
+	host := newHost(t)
+	for range 2 {
+		r := request(argv("dies and leaves"), "plain", `{}`, unconfined)
+		r.Keep = &supervisor.Keep{}
+		got := run(t, host, r)
+		if got.Status != api.StatusCrashed || got.Instance != api.InstanceFresh || got.Kill.Reaped == 0 || got.Kill.Survivors != 0 {
+			t.Errorf("%s of a %s process, %+v: %s", got.Status, got.Instance, got.Kill, got.Message)
+		}
+	}
+	if kept := host.Host().Kept; kept != 0 {
+		t.Errorf("%d processes are kept", kept)
+	}
+}
+
 // A server that takes every task there is leaves the adapter what it needs, and
 // the adapter's own do not count.
 func TestServerTakesAllTasks(t *testing.T) {
