@@ -108,8 +108,11 @@ func (d *destination) name(f File) string { return filepath.Join(d.root.Name(), 
 // take copies a file. skipped says why it cannot be taken, err why nothing can.
 func (d *destination) take(ctx context.Context, source io.Reader, f File) (skipped string, err error) {
 	file, err := d.create(f)
-	if unusable(err) {
+	switch {
+	case unusable(err):
 		return "its name cannot be used there: " + text.Cause(err).Error(), nil
+	case full(err):
+		return noRoom(err), nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot make %s: %w", d.name(f), text.Cause(err))
@@ -144,6 +147,13 @@ func unusable(err error) bool {
 	return false
 }
 
+// full says that there is no room for a file; for a smaller one there may be.
+func full(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}
+
+func noRoom(err error) string { return "no room for it there: " + text.Cause(err).Error() }
+
 // fill copies exactly the file's size.
 func (d *destination) fill(ctx context.Context, file io.Writer, source io.Reader, f File) (skipped string, err error) {
 	for written := int64(0); ; {
@@ -159,7 +169,9 @@ func (d *destination) fill(ctx context.Context, file io.Writer, source io.Reader
 		case written > f.Bytes || end && written < f.Bytes:
 			return errChanged.Error(), nil
 		}
-		if _, err := file.Write(d.chunk[:n]); err != nil {
+		if _, err := file.Write(d.chunk[:n]); full(err) {
+			return noRoom(err), nil
+		} else if err != nil {
 			return "", fmt.Errorf("cannot write %s: %w", d.name(f), text.Cause(err))
 		}
 		if end {

@@ -220,6 +220,18 @@ func TestFileThatFailsMidway(t *testing.T) {
 	wantTree(t, to, tree{})
 }
 
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, &fs.PathError{Err: syscall.ENOSPC} }
+
+// A file that there is no room for is skipped: others may fit.
+func TestAFileThatDoesNotFit(t *testing.T) {
+	d := &destination{chunk: make([]byte, chunkBytes)}
+	if skipped, err := d.fill(t.Context(), fullDisk{}, strings.NewReader("x"), File{Path: "a", Bytes: 1}); skipped != "no room for it there: no space left on device" || err != nil {
+		t.Errorf("%q, %v", skipped, err)
+	}
+}
+
 func TestBadWorkspace(t *testing.T) {
 	dir, _ := workspace(t, tree{"a": ""})
 	_, err := List(t.Context(), openPath(t, filepath.Join(dir, "a")), Limits{})
