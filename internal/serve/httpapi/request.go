@@ -165,8 +165,11 @@ func unread(err error) error {
 func checkMediaType(r *http.Request) error {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
-	if err != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
+	if err != nil || kind != "application/json" || charset != "" && charset != "utf-8" {
 		return refuse(codeMediaType, "the Content-Type is not JSON", "set Content-Type: application/json")
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" {
+		return refuse(codeMediaType, "the Content-Encoding is "+printable(coding), "send the body as it is, without a Content-Encoding")
 	}
 	return nil
 }
