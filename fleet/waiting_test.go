@@ -175,7 +175,7 @@ func (h *held) overloadedOf(calls map[string]*fleet.Call, why string) map[string
 // Places are bounded at each worker, and by the caller's own queue.
 func TestPlacesAreBounded(t *testing.T) {
 	t.Parallel()
-	for why, places := range map[string]int{"w1: no slot is free": 2, "1 calls wait for workers already": 1} {
+	for why, places := range map[string]int{"w1: no slot is free, nor a place to wait for one": 2, "1 calls wait for workers already": 1} {
 		h := newHeld(t, func(c *fleet.Config) { c.Supervisor.Admission.Queue = places }, "w1")
 		a := h.busy("a", "w1")
 		rest := map[string]*fleet.Call{}

@@ -134,7 +134,11 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) *fleetv1.Never {
 	case !known || now()-at > w.config.Lease:
 		return &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the offer is old"}
 	case w.full(o.Go):
-		return &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: "no slot is free"}
+		detail := "no slot is free"
+		if !o.Go {
+			detail += ", nor a place to wait for one"
+		}
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: detail}
 	case w.unread >= maxUnread:
 		return &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: "too many results wait for their callers"}
 	}
