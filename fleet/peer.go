@@ -151,7 +151,7 @@ func (p *peer) state(life string) place.State {
 }
 
 func (p *peer) place(life string) place.Worker {
-	return place.Worker{Name: p.name, State: p.state(life), Labels: p.beat.Labels, Free: int(p.beat.Free), Offered: p.offered}
+	return place.Worker{Name: p.name, State: p.state(life), Labels: p.beat.Labels, Free: int(p.beat.Free), Slots: int(p.beat.Slots), Offered: p.offered}
 }
 
 func (p *peer) lease() time.Duration { return time.Duration(p.beat.LeaseMs) * time.Millisecond }

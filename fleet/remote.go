@@ -37,8 +37,8 @@ type remote struct {
 	began    time.Duration
 	placed   time.Duration // when the go went
 	given    *attempt      // that it went to
-	waits    bool          // for one of the workers that were asked to have a slot
-	orHere   bool          // or this machine; guarded by Fleet.mu where others read it
+	waits    bool          // in the line
+	awaits   awaited       // there; guarded by Fleet.mu where others read it
 	// turnedAway: it may not wait for this machine, or not any longer. release gives back the
 	// slot that it has found there.
 	turnedAway bool
@@ -162,7 +162,7 @@ func (c *remote) encode(ctx context.Context) (refused *api.Result) {
 // next offers the call to another worker, until one that was asked has a slot for it, or may
 // have one.
 func (c *remote) next(ctx context.Context) {
-	for c.state.Phase() == start.Placing && !c.unanswered() {
+	for c.state.Phase() == start.Placing && !c.unanswered() && c.mayAsk() {
 		w, ok := c.choose()
 		// Where the first one has no slot, the call may have to wait at several.
 		implied := len(c.attempts) == 0 && c.harmless() && len(c.request.Secrets) == 0
@@ -173,7 +173,7 @@ func (c *remote) next(ctx context.Context) {
 		switch {
 		case ok:
 			c.offer(ctx, w.Name, n, implied)
-		case c.isOpen(), c.waitsForHere():
+		case c.isOpen(), c.waitsForHere(), c.waitsForPlace():
 			return
 		default:
 			c.state.Stop()

@@ -39,20 +39,36 @@ func (c *remote) isQueued(a *attempt, q *fleetv1.Queued) {
 	p := c.f.peers[a.id.Worker]
 	p.beat.Free, p.offered = -q.GetWaiting(), 0
 	c.f.mu.Unlock()
-	if !c.enterLine() {
+	awaits := aSlot
+	if c.mayRunHere() {
+		awaits = aSlotOrHere
+	}
+	if !c.enterLine(awaits) {
 		places, _ := c.f.config.Supervisor.Admission.Line()
 		c.refused(a, fmt.Sprintf("it has no slot, and %d calls wait for workers already", places), nil)
 		c.void([]int{a.n})
 	}
 }
 
-// enterLine takes one of the places for calls that wait; false if all are taken.
-func (c *remote) enterLine() bool {
+// awaited is what a call in the line waits for.
+type awaited uint8
+
+const (
+	aSlot       awaited = iota // of a worker that keeps a place for it
+	aSlotOrHere                // of one, or of this machine
+	aPlace                     // at a worker, which had none
+)
+
+// enterLine takes one of the places for calls that wait, and notes for what; false if all
+// are taken.
+func (c *remote) enterLine(awaits awaited) bool {
 	places, _ := c.f.config.Supervisor.Admission.Line()
 	c.f.mu.Lock()
 	defer c.f.mu.Unlock()
-	if !c.waits && len(c.f.line) < places {
-		c.waits, c.orHere = true, c.mayRunHere()
+	if c.waits {
+		c.awaits = awaits
+	} else if len(c.f.line) < places {
+		c.waits, c.awaits = true, awaits
 		at := slices.IndexFunc(c.f.line, func(other *remote) bool { return other.began > c.began })
 		if at < 0 {
 			at = len(c.f.line)
@@ -73,11 +89,40 @@ func (c *remote) waitsForHere() bool {
 	case c.f.waitHere(nil) == 0:
 		return false
 	}
-	if c.turnedAway = !c.enterLine(); c.turnedAway {
+	c.turnedAway = !c.joins(aSlotOrHere)
+	return !c.turnedAway
+}
+
+// joins enters the line, or says why not.
+func (c *remote) joins(awaits awaited) bool {
+	in := c.enterLine(awaits)
+	if !in {
 		places, _ := c.f.config.Supervisor.Admission.Line()
 		c.refusals = append(c.refusals, refusal{why: fmt.Sprintf("%d calls wait already", places)})
 	}
-	return !c.turnedAway
+	return in
+}
+
+// waitsForPlace has a call wait that all workers were too busy for.
+func (c *remote) waitsForPlace() bool {
+	return c.aborted == 0 && c.failed == nil && c.all(fleetv1.Why_WHY_BUSY) && c.joins(aPlace)
+}
+
+// mayAsk says whether workers are to be asked: by a call that waits for a place once there
+// may be one, behind those that have waited longer.
+func (c *remote) mayAsk() bool {
+	if !c.waits || c.awaits != aPlace {
+		return true
+	}
+	c.f.mu.Lock()
+	defer c.f.mu.Unlock()
+	workers := c.f.places()
+	i := slices.IndexFunc(c.f.line, func(other *remote) bool { return other.awaits == aPlace && other.where.HasPlace(workers) })
+	if i < 0 || c.f.line[i] != c {
+		return false
+	}
+	c.awaits, c.tried = aSlot, nil
+	return true
 }
 
 func (c *remote) leaveLine() {
@@ -98,7 +143,7 @@ func (f *Fleet) waitHere(c *remote) (n int) {
 		if other == c {
 			break
 		}
-		if other.orHere {
+		if other.awaits == aSlotOrHere {
 			n++
 		}
 	}
@@ -115,7 +160,7 @@ func (c *remote) lookAtLine() {
 		c.refusals = append(c.refusals, refusal{why: fmt.Sprintf("no slot has become free within %s", most)})
 		c.turnedAway = true
 		c.void(c.state.Stop())
-	case c.orHere:
+	case c.awaits == aSlotOrHere:
 		if release, ok := c.f.slotHere(c, &c.request); ok {
 			c.release = release
 			c.void(c.state.Stop())

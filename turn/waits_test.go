@@ -20,7 +20,11 @@ func TestACallThatWaitsIsQueued(t *testing.T) {
 			}
 			return info.CurrentTools[0].State, info.CurrentTools[0].StartedAt.IsZero()
 		}
-		go run(t, turn, Call{ID: "a", Tool: "work", Arguments: []byte(`{"ms":2000,"queue":5000}`)})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			run(t, turn, Call{ID: "a", Tool: "work", Arguments: []byte(`{"ms":2000,"queue":5000}`)})
+		}()
 		time.Sleep(time.Second)
 		if got, unbegun := state(); got != "queued" || !unbegun {
 			t.Errorf("while it waits: %s, begun %v", got, !unbegun)
@@ -29,5 +33,6 @@ func TestACallThatWaitsIsQueued(t *testing.T) {
 		if got, unbegun := state(); got != "running" || unbegun {
 			t.Errorf("then: %s, begun %v", got, !unbegun)
 		}
+		<-done
 	})
 }

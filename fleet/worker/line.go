@@ -4,19 +4,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/fleet/internal/place"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 )
-
-// placesPerSlot bounds the offers that wait for each slot.
-const placesPerSlot = 2
 
 // readyFor is how long a prepared call waits for its go.
 const readyFor = 2 * time.Second
 
 // full says whether an offer can neither have a slot nor wait for one.
 func (w *Worker) full(hasGo bool) bool {
-	return w.free <= 0 && (hasGo || len(w.line) >= placesPerSlot*w.config.Slots)
+	return w.free <= 0 && (hasGo || len(w.line) >= place.PlacesPerSlot*w.config.Slots)
 }
 
 // seat gives an offer a slot, or a place in the line. The caller holds mu, as in all that

@@ -29,14 +29,25 @@ type Worker struct {
 	Name   string
 	State  State
 	Labels map[string]string
-	// Free slots by its last beat; negative are calls that wait there.
-	Free int
+	// Free slots by its last beat, of all; negative are calls that wait there.
+	Free, Slots int
 	// Offered by this caller since that beat.
 	Offered int
 }
 
 // room is how many slots it has, as far as is known.
 func (w Worker) room() int { return w.Free - w.Offered }
+
+// PlacesPerSlot are the calls that may wait at a worker for each of its slots.
+const PlacesPerSlot = 2
+
+// HasPlace says whether one that takes the call has a slot, or a place to wait for one, as far
+// as is known.
+func (want Want) HasPlace(workers []Worker) bool {
+	return slices.ContainsFunc(workers, func(w Worker) bool {
+		return w.State == Taking && want.Fits(w) && w.room() > -PlacesPerSlot*w.Slots
+	})
+}
 
 // Want is what a call needs of its worker: labels with these values. The label "worker"
 // is its name.

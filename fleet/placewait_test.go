@@ -1,0 +1,41 @@
+package fleet_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet"
+)
+
+// Calls for which no worker has a place wait for one, in the order in which they began, as
+// long as the caller's own queue has room for them.
+func TestCallsWaitForAPlace(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, func(c *fleet.Config) { c.Supervisor.Admission.Queue = 6 }, "w1")
+	a := h.busy("a", "w1")
+	var calls []*fleet.Call
+	for i := range 6 {
+		calls = append(calls, h.start(fmt.Sprint("next-", i)))
+		h.wait(i + 1)
+	}
+	h.overloadedOf(map[string]*fleet.Call{"late": h.start("late")}, "6 calls wait already")
+	calls[4].Abort(api.ReasonUser) // which waits for a place
+	await(t, calls[4].Done())
+	if got := calls[4].Result(); got.Status != api.StatusCancelled || got.Retry.SideEffects != "none" {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+	h.ends("a", a, "w1")
+	for i, c := range calls {
+		if i != 4 {
+			h.ends(fmt.Sprint("next-", i), c, "w1")
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(h.dir, "starts"))
+	if got := strings.Fields(string(raw)); err != nil || strings.Join(got, " ") != "a next-0 next-1 next-2 next-3 next-5" {
+		t.Errorf("started in the order %q, %v", got, err)
+	}
+}
