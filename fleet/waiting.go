@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 )
 
@@ -103,9 +104,10 @@ func (c *remote) joins(awaits awaited) bool {
 	return in
 }
 
-// waitsForPlace has a call wait that all workers were too busy for.
+// waitsForPlace has a call wait that all workers were too busy for, as long as it may be
+// offered again.
 func (c *remote) waitsForPlace() bool {
-	return c.aborted == 0 && c.failed == nil && c.all(fleetv1.Why_WHY_BUSY) && c.joins(aPlace)
+	return c.aborted == 0 && c.failed == nil && len(c.attempts) < start.MaxAttempts && c.all(fleetv1.Why_WHY_BUSY) && c.joins(aPlace)
 }
 
 // mayAsk says whether workers are to be asked: by a call that waits for a place once there
