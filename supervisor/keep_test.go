@@ -278,7 +278,7 @@ func TestKeepRefusesWhatMakesNoSense(t *testing.T) {
 // nothing stays.
 func TestKeptProcessesInDisorder(t *testing.T) {
 	t.Parallel()
-	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 6, Queue: 500, Wait: time.Minute}})
+	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: times(2, 6, 6), Queue: 500, Wait: time.Minute}})
 	n := times(40, 80, 200)
 	tools := []string{"echo", "echo", "echo", "count", "fail", "silent", "wait", "late", "exit", "dying", "signal"}
 	var all sync.WaitGroup
