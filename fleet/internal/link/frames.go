@@ -13,6 +13,8 @@ import (
 // MaxFrames are in one message.
 const MaxFrames = 64
 
+const fieldThen = 11 // of Frame, for which there is no constant in the generated code
+
 // Frames are those of a worker's message: one, and those that follow it there. Its bytes
 // bound what they take in memory.
 func Frames(message []byte) ([]*fleetv1.Frame, error) {
@@ -35,13 +37,12 @@ func Frames(message []byte) ([]*fleetv1.Frame, error) {
 // frame reads one that so many follow at most. They are counted first, since each takes
 // more room than it has bytes.
 func frame(raw []byte, most int) (*fleetv1.Frame, error) {
-	then := (&fleetv1.Frame{}).ProtoReflect().Descriptor().Fields().ByName("then").Number()
 	for rest, n := raw, 0; len(rest) > 0; rest = rest[n:] {
 		var field protowire.Number
 		if field, _, n = protowire.ConsumeField(rest); n < 0 {
 			return nil, fmt.Errorf("a frame cannot be read: %w", protowire.ParseError(n))
 		}
-		if field == then {
+		if field == fieldThen {
 			most--
 		}
 	}

@@ -48,10 +48,13 @@ func (o *owner) endAlone(now time.Time) {
 // giveBack leaves a kept process alive after a call that has ended well. What
 // the call has written so far is still its own.
 func (o *owner) giveBack(now time.Time) bool {
-	if o.p.Request.Keep != nil && o.state == stateRunning && o.p.Request.Tool.Adapter && serverDied(o.found.Final) {
+	if o.p.Request.Keep == nil || o.state != stateRunning || o.found.StreamErr != nil || o.found.Exited {
+		return false
+	}
+	if o.p.Request.Tool.Adapter && serverDied(o.found.Final) {
 		o.tree.Wear()
 	}
-	if o.p.Request.Keep == nil || o.state != stateRunning || o.found.StreamErr != nil || o.found.Exited || !o.tree.MayLiveOn() {
+	if !o.tree.MayLiveOn() {
 		return false
 	}
 	if o.responded.GetError() != nil && !o.p.Request.Keep.Asked { // what it describes could not be started

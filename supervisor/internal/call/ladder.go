@@ -61,13 +61,14 @@ func (o *owner) signal() bool {
 	if o.tree == nil {
 		return false
 	}
-	o.marks.term = time.Now()
+	began := time.Now()
 	pids, err := o.tree.Terminate()
 	if err != nil {
 		o.Log.Warn("cannot signal every process of a call", "error", err)
 	}
 	o.ladder.meet(pids)
 	if len(pids) > 0 {
+		o.marks.term = began
 		o.ladder.signals = append(o.ladder.signals, "SIGTERM")
 	}
 	return len(pids) > 0 || err != nil

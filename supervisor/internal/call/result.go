@@ -76,7 +76,7 @@ func (o *owner) fillKill(k *api.Kill) {
 	k.Stage, k.Cause, k.Survivors = "none", string(o.found.Cause), o.found.Survivors
 	o.ladder.fill(k)
 	m := o.marks
-	if len(k.Signals) > 0 && k.Signals[0] == "SIGTERM" { // how late it was, from the deadline itself where that is the cause
+	if !m.term.IsZero() { // how late SIGTERM was, from the deadline itself where that is the cause
 		k.TermLatencyUs = max(m.term.Sub(o.stopDue()), 0).Microseconds()
 	}
 	if !m.kill.IsZero() && !m.empty.IsZero() {
