@@ -96,7 +96,7 @@ func (in refusedEntry) take(o *owner, now time.Time) {
 }
 
 // take takes over the processes. If the call has been stopped in the meantime they
-// are killed.
+// are killed, and have as long to die as those that were there in time.
 func (in spawned) take(o *owner, now time.Time) {
 	o.tree, o.marks.born = in.tree, now
 	o.live.Store(&o.tree)
@@ -104,7 +104,7 @@ func (in spawned) take(o *owner, now time.Time) {
 		o.cpuAt = now
 	}
 	if o.state >= stateKilling {
-		o.killTree()
+		o.killTree(false)
 	}
 }
 

@@ -74,9 +74,20 @@ func (o *owner) signal() bool {
 	return len(pids) > 0 || err != nil
 }
 
+// killTree sends SIGKILL to all of the call's processes. byItself says that the call
+// has ended without it.
+func (o *owner) killTree(byItself bool) {
+	o.countProcesses(byItself)
+	o.marks.kill = time.Now()
+	o.warnOf("cannot kill all of the call's processes at once", o.tree.Kill())
+	if o.Ending != nil {
+		o.Ending(o.tree, o.found.Cause == outcome.CauseNone)
+	}
+}
+
 // countProcesses notes which processes are there to be killed. On the ladder that
 // takes SIGKILL unless the call has ended by itself and left at most its own process.
-func (o *owner) countProcesses(ladder, byItself bool) {
+func (o *owner) countProcesses(byItself bool) {
 	pids, err := o.tree.Processes()
 	if err != nil {
 		o.Log.Warn("cannot list the processes of a call", "error", err)
@@ -86,14 +97,9 @@ func (o *owner) countProcesses(ladder, byItself bool) {
 	if o.found.Exited {
 		own = 0
 	}
-	if ladder && (!byItself || len(pids) > own) {
+	if o.found.Cause != outcome.CauseNone && (!byItself || len(pids) > own) {
 		o.ladder.signals = append(o.ladder.signals, "SIGKILL")
 	}
-}
-
-// killTree sends SIGKILL to all of the call's processes.
-func (o *owner) killTree() {
-	o.warnOf("cannot kill all of the call's processes at once", o.tree.Kill())
 }
 
 // awaitEmpty waits until the starter has ended and no process is left. late says that the

@@ -184,12 +184,7 @@ func (o *owner) kill(t trigger, now time.Time) {
 	}
 	late := o.tree == nil || !closed(o.started)
 	if o.tree != nil {
-		o.countProcesses(o.found.Cause != outcome.CauseNone, t == ended || t == startFailed)
-		o.marks.kill = time.Now()
-		o.killTree()
-		if o.Ending != nil {
-			o.Ending(o.tree, o.found.Cause == outcome.CauseNone)
-		}
+		o.killTree(t == ended || t == startFailed)
 	}
 	o.Tasks.Run("await the end of processes", func() { o.awaitEmpty(late) })
 }

@@ -184,6 +184,17 @@ func TestOwner(t *testing.T) {
 			tool: &played{neverStarts: true, deaf: true}, change: func(c *owner) { c.p.Timeout.Timeout = time.Second },
 			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "kill", elapsed: 3 * time.Second,
 		},
+		"processes that come as the time for the kill is nearly over": {
+			tool:   &played{spawnTime: 2890 * time.Millisecond, killTime: 100 * time.Millisecond},
+			change: func(c *owner) { c.p.Timeout.Timeout, c.p.Grace = 2*time.Second, 0 },
+			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "kill", elapsed: 2990 * time.Millisecond,
+			did: []string{"SIGKILL", "boost"},
+			check: func(t *testing.T, _ *played, r *api.Result) {
+				if r.Kill.Survivors != 0 || r.Kill.LatencyUs != 100_000 {
+					t.Errorf("%+v", r.Kill)
+				}
+			},
+		},
 		"result after an abort": {
 			tool: &played{work: answered(nil), deaf: true}, then: func(c *owner) { time.Sleep(5 * time.Second); c.Abort(api.ReasonUser) },
 			status: api.StatusOK, stage: "term", elapsed: 5 * time.Second,

@@ -32,6 +32,8 @@ type played struct {
 	// nothing but the end of the start's context ends it, or not even that.
 	startTime               time.Duration
 	neverStarts, startHangs bool
+	// spawnTime passes before it has processes, killTime before they die of SIGKILL.
+	spawnTime, killTime time.Duration
 	// work is what the tool does in a call; nil is a result at once.
 	work func(ctx context.Context, tool *played) error
 	// deaf processes do not mind SIGTERM, undying ones not even SIGKILL.
@@ -84,6 +86,7 @@ func (p *played) bringUp(ctx context.Context, _ *Call) {
 		p.call.StartFailed(errors.New("late"))
 		return
 	}
+	time.Sleep(p.spawnTime)
 	p.call.Spawned(p)
 	if p.neverStarts {
 		<-ctx.Done()
@@ -105,7 +108,7 @@ func (p *played) Terminate() ([]int, error) {
 func (p *played) Kill() error {
 	p.note("SIGKILL")
 	if !p.undying {
-		p.die(syscall.SIGKILL)
+		time.AfterFunc(p.killTime, func() { p.die(syscall.SIGKILL) })
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (o *owner) fillKill(k *api.Kill) {
 	if !m.term.IsZero() { // how late SIGTERM was, from the deadline itself where that is the cause
 		k.TermLatencyUs = max(m.term.Sub(o.stopDue()), 0).Microseconds()
 	}
-	if !m.kill.IsZero() && !m.empty.IsZero() {
+	if !m.kill.IsZero() && m.empty.After(m.kill) {
 		k.LatencyUs = m.empty.Sub(m.kill).Microseconds()
 	}
 }
