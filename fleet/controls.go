@@ -56,7 +56,7 @@ func (c *remote) record(ctx context.Context, worker string) bool {
 		}
 	case c.request.OnRecord != nil:
 		if err := c.onRecord(ctx); err != nil && c.aborted == 0 {
-			c.failed = notOnRecord(c.request, err)
+			c.failed = failedHere(c.request, api.ReasonStart, err)
 		}
 	}
 	if c.failed != nil {

@@ -142,7 +142,7 @@ func (c *remote) encode(ctx context.Context) (refused *api.Result) {
 	if c.request.Command == nil && sha256 == "" && !c.request.Tool.Adapter {
 		if sha256, err = c.f.host.SHA256(c.request.Tool.Path); err != nil {
 			if refused = c.f.host.Check(ctx, c.request); refused == nil {
-				refused = failedHere(c.request, err)
+				refused = failedHere(c.request, api.ReasonTool, err)
 			}
 			return refused
 		}
@@ -154,7 +154,7 @@ func (c *remote) encode(ctx context.Context) (refused *api.Result) {
 		c.wire, err = portable.Write(c.request, c.f.config.Supervisor, sha256)
 	}
 	if err != nil {
-		return failedHere(c.request, err)
+		return failedHere(c.request, api.ReasonTool, err)
 	}
 	return nil
 }

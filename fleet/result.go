@@ -208,12 +208,8 @@ func unrecorded(r supervisor.Request, err error) *api.Result {
 	return notStarted(r, api.StatusOverloaded, api.ReasonJournal, "was not called: "+err.Error())
 }
 
-func notOnRecord(r supervisor.Request, err error) *api.Result {
-	return notStarted(r, api.StatusStartFailed, api.ReasonStart, "could not be started: "+err.Error())
-}
-
-func failedHere(r supervisor.Request, err error) *api.Result {
-	return notStarted(r, api.StatusStartFailed, api.ReasonTool, "could not be started: "+err.Error())
+func failedHere(r supervisor.Request, reason api.Reason, err error) *api.Result {
+	return notStarted(r, api.StatusStartFailed, reason, "could not be started: "+err.Error())
 }
 
 // refusedByName is the result of a call that must go to a worker and uses what none can do.

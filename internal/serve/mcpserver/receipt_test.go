@@ -30,6 +30,22 @@ func TestReceiptIsNoStructuredContent(t *testing.T) {
 	}
 }
 
+// An error of a wrapped server's tool has the structured value that came with it; what else
+// went wrong has none.
+func TestAnErrorHasItsStructuredContent(t *testing.T) {
+	for status, want := range map[api.Status]string{api.StatusToolError: `{"code":7}`, api.StatusTimeout: "null", api.StatusOK: "null"} {
+		r := supervisor.Verdict{Status: status, Tool: "x"}.Result()
+		r.ServerResult.Meta = json.RawMessage(`{"structuredContent":{"code":7},"isError":true}`)
+		if status == api.StatusToolError {
+			r.ToolError = &api.ToolError{Kind: "error", Message: "no"}
+		}
+		out := present(r, outputCheck{}, newest, nil)
+		if got, _ := json.Marshal(out.StructuredContent); string(got) != want || out.IsError != (status != api.StatusOK) {
+			t.Errorf("%s: structuredContent %s, want %s; isError %t", status, got, want, out.IsError)
+		}
+	}
+}
+
 // A receipt is bounded, whatever there is to tell; the content is not in it.
 func TestReceiptIsBounded(t *testing.T) {
 	stage.Whole(t)
