@@ -218,6 +218,8 @@ func endPhrases(r *api.Result) (parts []string) {
 	switch {
 	case r.Kill.Survivors > 0:
 		parts = append(parts, fmt.Sprintf("%d processes SURVIVED", r.Kill.Survivors))
+	case r.Kill.Stage == "kill" && r.Kill.Reaped == 0: // by the launcher, which counts none
+		parts = append(parts, "killed, 0 left")
 	case r.Kill.Stage == "kill":
 		parts = append(parts, fmt.Sprintf("%s killed, 0 left", count(r.Kill.Reaped, "process", "processes")))
 	case r.Kill.Stage == "term":

@@ -87,6 +87,8 @@ func (o *owner) killTree(byItself bool) {
 
 // countProcesses notes which processes are there to be killed. On the ladder that
 // takes SIGKILL unless the call has ended by itself and left at most its own process.
+// A launcher that ended them first, by its own timer where the host was late, has
+// made the kernel send it.
 func (o *owner) countProcesses(byItself bool) {
 	pids, err := o.tree.Processes()
 	if err != nil {
@@ -97,7 +99,7 @@ func (o *owner) countProcesses(byItself bool) {
 	if o.found.Exited {
 		own = 0
 	}
-	if o.found.Cause != outcome.CauseNone && (!byItself || len(pids) > own) {
+	if o.found.Cause != outcome.CauseNone && (!byItself || len(pids) > own || o.tree.LauncherLost()) {
 		o.ladder.signals = append(o.ladder.signals, "SIGKILL")
 	}
 }

@@ -195,6 +195,19 @@ func TestOwner(t *testing.T) {
 				}
 			},
 		},
+		"the launcher ends all in the grace": {
+			tool: &played{deaf: true, launcherLost: true, work: func(ctx context.Context, tool *played) error {
+				<-tool.told
+				tool.die(syscall.SIGKILL)
+				return works(ctx, time.Hour)
+			}},
+			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "kill", elapsed: time.Minute,
+			check: func(t *testing.T, _ *played, r *api.Result) {
+				if !slices.Equal(r.Kill.Signals, []string{"SIGTERM", "SIGKILL"}) {
+					t.Errorf("signals %q", r.Kill.Signals)
+				}
+			},
+		},
 		"result after an abort": {
 			tool: &played{work: answered(nil), deaf: true}, then: func(c *owner) { time.Sleep(5 * time.Second); c.Abort(api.ReasonUser) },
 			status: api.StatusOK, stage: "term", elapsed: 5 * time.Second,

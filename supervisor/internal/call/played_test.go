@@ -38,9 +38,10 @@ type played struct {
 	work func(ctx context.Context, tool *played) error
 	// deaf processes do not mind SIGTERM, undying ones not even SIGKILL.
 	deaf, undying bool
-	burns         bool   // uses CPU time for as long as it lives
-	ending        bool   // by another call
-	livesOn       bool   // after a call that ends well
+	burns         bool // uses CPU time for as long as it lives
+	ending        bool // by another call
+	livesOn       bool // after a call that ends well
+	launcherLost  bool
 	lastOutput    func() // between the death and the end of the output; nil is nothing
 
 	handle   func(*pluginv1.CallEvent, time.Time)
@@ -151,7 +152,7 @@ func (p *played) Usage() (cgroup.Usage, error)     { return cgroup.Usage{}, nil 
 func (p *played) Current() (cgroup.Current, error) { return cgroup.Current{}, nil }
 func (p *played) Executed() time.Time              { return p.began }
 func (p *played) Killed() bool                     { return false }
-func (p *played) LauncherLost() bool               { return false }
+func (p *played) LauncherLost() bool               { return p.launcherLost }
 func (p *played) EndedByAnother() bool             { return p.ending }
 func (p *played) Instance() string                 { return api.InstanceFresh }
 func (p *played) UID() int                         { return 0 }
