@@ -143,4 +143,6 @@ type Answer struct {
 	By string `json:"-"`
 	// Denies says that approve is there, and false: no value makes a yes of that.
 	Denies bool `json:"-"`
+	// Unfit, in the process of the turn, is why an answer could not be used.
+	Unfit string `json:"-"`
 }

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -33,6 +34,27 @@ type TurnSpec struct {
 	// StreamDuration bounds how long the model may stream, all its round trips
 	// together, without the time of tools and humans; 0 is 60 s.
 	StreamDuration time.Duration
+}
+
+// Check refuses negative bounds: what is left of something may be less than nothing, and
+// must not become no bound at all.
+func (s TurnSpec) Check() error {
+	if s.MaxCalls < 0 {
+		return fmt.Errorf("MaxCalls is %d: must be positive, or 0 for %d", s.MaxCalls, DefaultMaxCalls)
+	}
+	if s.Reserve < 0 && s.Reserve != NoReserve {
+		return fmt.Errorf("Reserve is %s: must be positive, NoReserve, or 0 for %s", Format(s.Reserve), Format(DefaultReserve))
+	}
+	for _, bound := range []struct {
+		name string
+		time time.Duration
+		zero string
+	}{{"ToolTime", s.ToolTime, "no limit"}, {"Deadline", s.Deadline, "none"}, {"StreamDuration", s.StreamDuration, Format(DefaultStreamDuration)}} {
+		if bound.time < 0 {
+			return fmt.Errorf("%s is %s: must be positive, or 0 for %s", bound.name, bound.time, bound.zero)
+		}
+	}
+	return nil
 }
 
 // Turn keeps a turn's budget: three clocks, which never consume one another. Tool

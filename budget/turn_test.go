@@ -109,3 +109,16 @@ func TestClocksAreIndependent(t *testing.T) {
 		}
 	}
 }
+
+func TestNegativeBoundsAreRefused(t *testing.T) {
+	for _, spec := range []TurnSpec{{MaxCalls: -1}, {ToolTime: -1}, {Deadline: -1}, {StreamDuration: -1}, {Reserve: -2}} {
+		if spec.Check() == nil {
+			t.Errorf("%+v is taken", spec)
+		}
+	}
+	for _, spec := range []TurnSpec{{}, {Reserve: NoReserve}, {MaxCalls: 1, ToolTime: 1, Deadline: 1, Reserve: 1, StreamDuration: 1}} {
+		if err := spec.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}

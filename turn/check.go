@@ -237,6 +237,8 @@ func (b *batch) decided(e *entry, outcome string, a api.Answer) {
 		b.finish(e, cancelled(e.call, b.t.reason))
 	case outcome == api.OutcomeDismissed:
 		b.deny(e, api.ReasonDismissed, deciderMode, "a human was asked for an approval and dismissed the question without an answer")
+	case outcome == api.OutcomeFailed && a.Unfit != "":
+		b.deny(e, api.ReasonFailed, deciderMode, "it needs an approval, and the answer could not be used: "+a.Unfit)
 	case outcome == api.OutcomeFailed:
 		b.deny(e, api.ReasonFailed, deciderMode, "it needs an approval, and asking for one has failed")
 	default:

@@ -2,8 +2,10 @@ package turn
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -164,4 +166,17 @@ type Spec struct {
 	// configured; what is not in it has the configured time. A Question's own Timeout
 	// comes before these.
 	Waits map[api.InteractionKind]time.Duration
+}
+
+// check refuses what no turn can have.
+func (s Spec) check() error {
+	for _, id := range []string{s.ID, s.AgentID, s.SessionID, s.ParentID, s.Owner} {
+		if !utf8.ValidString(id) {
+			return fmt.Errorf("%q is not UTF-8, as ids and owners must be: give another", id)
+		}
+	}
+	if err := s.Budget.Check(); err != nil {
+		return fmt.Errorf("its budget: %w", err)
+	}
+	return checkWaits(s.Waits)
 }

@@ -66,7 +66,7 @@ func (m *Manager) Begin(spec Spec) (*Turn, error) {
 	if fresh {
 		spec.ID = rand.Text()
 	}
-	if err := checkWaits(spec.Waits); err != nil {
+	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("cannot begin turn %q: %w", spec.ID, err)
 	}
 	t := newTurn(m, spec)

@@ -145,7 +145,7 @@ func (t *Turn) ask(p *pending) {
 		}
 		t.post(func() {
 			if err := t.settle(p.ID, a); err != nil { // what does not fit is not a yes
-				t.close(p, api.OutcomeDenied, api.Answer{By: a.By})
+				t.close(p, api.OutcomeFailed, api.Answer{By: a.By, Unfit: err.Error()})
 			}
 		})
 	})

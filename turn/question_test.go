@@ -172,7 +172,7 @@ func TestWrongAnswerOfTheInteractor(t *testing.T) {
 		w.config.Interactor = &scripted{a: api.Answer{Value: json.RawMessage(`"x"`)}, ended: make(chan error, 1)}
 		turn := w.begin(t, Spec{})
 		defer turn.End()
-		if r := run(t, turn, asking("a", `{"type":"integer"}`, nil))[0]; r.Text() != "a denied: user" {
+		if r := run(t, turn, asking("a", `{"type":"integer"}`, nil))[0]; r.Text() != "a denied: failed" {
 			t.Errorf("the tool got %q", r.Text())
 		}
 	})

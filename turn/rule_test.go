@@ -26,6 +26,8 @@ func byArgument(arguments json.RawMessage) (Mode, string) {
 	switch in.Say {
 	case "never":
 		return ModeDeny, "deny: {say: never}"
+	case "mistyped":
+		return "Ask", "Ask: {say: mistyped}"
 	case "first", "second":
 		return ModeAsk, "ask: {say: " + in.Say + "}"
 	}
@@ -46,6 +48,7 @@ func TestRules(t *testing.T) {
 			"ruled":  {Name: "ruled", Mode: ModeAllow, Rule: byArgument, Repeatable: true},
 			"asks":   {Name: "asks", Mode: ModeAsk, Rule: byArgument, Repeatable: true},
 			"closed": {Name: "closed", Mode: ModeDeny, Rule: byArgument},
+			"typo":   {Name: "typo", Mode: "Deny", Repeatable: true},
 			"later": {Name: "later", Describe: func(context.Context) (*Tool, *api.Result) {
 				return &Tool{Name: "later", Rule: byArgument}, nil
 			}},
@@ -86,6 +89,11 @@ func TestRules(t *testing.T) {
 		one("asks", "free", "ok", "asks ")
 		one("asks", "first", "ok", "asks ask: {say: first}")
 		one("closed", "free", "denied")
+		one("ruled", "mistyped", "denied")
+		one("typo", "free", "denied")
+		if r := run(t, turn, saying("typo", "typo", "free"))[0]; !strings.Contains(r.Message, `its mode "Deny" is unknown: the host must give it allow, ask or deny`) {
+			t.Error(r.Message)
+		}
 		one("later", "never", "denied")
 		one("later", "first", "ok", "later ask: {say: first}")
 		headless := w.begin(t, Spec{Headless: true})

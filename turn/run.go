@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
 )
@@ -82,6 +83,9 @@ func CheckBatch(calls []Call) error {
 	for i, call := range calls {
 		if call.ID == "" || len(call.ID) > maxIDBytes {
 			return fmt.Errorf("call %d of the batch has an id of %d bytes: give it one of 1 to %d", i+1, len(call.ID), maxIDBytes)
+		}
+		if !utf8.ValidString(call.ID) {
+			return fmt.Errorf("call %d of the batch has the id %q, which is not UTF-8: give it another", i+1, call.ID)
 		}
 		if seen[call.ID] {
 			return fmt.Errorf("two calls have the id %q: give each one of its own", call.ID)

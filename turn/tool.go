@@ -1,8 +1,10 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
@@ -12,12 +14,17 @@ import (
 type Mode string
 
 // Modes. An empty one is ModeAsk for a tool that is Destructive, else
-// ModeAllow.
+// ModeAllow. One that is unknown denies.
 const (
 	ModeAllow Mode = "allow" // call it
 	ModeAsk   Mode = "ask"   // ask a human first; headless, that is a denial
 	ModeDeny  Mode = "deny"  // never call it, nor run it to describe it
 )
+
+// known is false for a mistyped one, which must not allow what was to be denied.
+func (m Mode) known() bool {
+	return m == "" || m == ModeAllow || m == ModeAsk || m == ModeDeny
+}
 
 // Tool is one that the operator offers to turns.
 type Tool struct {
@@ -59,7 +66,7 @@ type Tool struct {
 
 func (t Tool) mode() Mode {
 	switch {
-	case t.Held != "":
+	case t.Held != "", !t.Mode.known():
 		return ModeDeny
 	case t.Mode != "":
 		return t.Mode
@@ -74,6 +81,9 @@ func (t Tool) whyDenied() string {
 	if t.Held != "" {
 		return "the tool is held back: " + t.Held
 	}
+	if !t.Mode.known() {
+		return fmt.Sprintf("its mode %q is unknown: the host must give it %s, %s or %s", t.Mode, ModeAllow, ModeAsk, ModeDeny)
+	}
 	return "the operator does not allow this tool"
 }
 
@@ -83,9 +93,11 @@ func (t Tool) modeOf(arguments json.RawMessage) (mode Mode, rule string) {
 	if t.Rule == nil || own == ModeDeny {
 		return own, ""
 	}
-	mode, rule = t.Rule(arguments)
-	if mode == ModeDeny || mode == ModeAsk {
+	switch mode, rule = t.Rule(arguments); {
+	case mode == ModeDeny || mode == ModeAsk:
 		return mode, rule
+	case !mode.known():
+		return ModeDeny, fmt.Sprintf("%s (its mode %q is unknown)", cmp.Or(rule, "of the host"), mode)
 	}
 	return own, ""
 }
