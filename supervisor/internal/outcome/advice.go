@@ -43,7 +43,7 @@ func Retryable(r *api.Result) bool {
 // its settings or its executable are others.
 var toBeCorrected = map[api.Reason]bool{
 	api.ReasonNotFound: true, api.ReasonNotExecutable: true, api.ReasonTool: true, api.ReasonCommand: true, api.ReasonDir: true,
-	api.ReasonPolicy: true, api.ReasonLimits: true, api.ReasonKeep: true,
+	api.ReasonPolicy: true, api.ReasonLimits: true, api.ReasonKeep: true, api.ReasonCall: true,
 }
 
 // suggestTimeout names four times the timeout, as far as a caller may ask.
@@ -87,7 +87,8 @@ var startHints = map[api.Reason]string{
 	api.ReasonKeep:          "correct how the tool's process is kept",
 	api.ReasonDir:           "correct the working directory, or grant it to the call",
 	api.ReasonTool:          "correct the path or the name of the tool",
-	api.ReasonCommand:       "name a command",
+	api.ReasonCommand:       "correct the command",
+	api.ReasonCall:          "correct the call",
 	api.ReasonNotFound:      "correct the command, or have it installed",
 	api.ReasonNotExecutable: "make the file a program that can be executed",
 }

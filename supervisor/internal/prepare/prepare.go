@@ -102,7 +102,7 @@ func (p *Preparer) PrepareBeside(ctx context.Context, request spec.Request, prof
 	n := preparation{Preparer: p, Prepared: p.Bare(request)}
 	n.Work = work
 	for _, step := range []func() error{
-		n.checkWhere, n.bound, func() error { begin(n.Prepared); return nil }, n.checkKeep, n.checkSecrets, n.findBinary, n.surround, n.boundArguments,
+		n.checkWhere, n.checkTexts, n.bound, func() error { begin(n.Prepared); return nil }, n.checkKeep, n.checkSecrets, n.findBinary, n.surround, n.boundArguments,
 		func() error { return n.checkTool(ctx) },
 	} {
 		if err := step(); err != nil {
