@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
+	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -45,9 +48,16 @@ type Question struct {
 
 // Ask puts a question to a human and waits for the answer, a JSON value (true
 // for a plain yes). It returns a *DeniedError, which is an ErrDenied, or
-// ctx's cause.
+// ctx's cause. At most 8 questions of a call may wait at once: one more is an error, as is a
+// Schema that is not JSON.
 func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
-	id, answer := o.answers.expect()
+	if len(q.Schema) > 0 && !(json.Valid(q.Schema) && utf8.Valid(q.Schema)) {
+		return nil, fmt.Errorf("cannot ask %q: its Schema is not JSON in UTF-8: correct it, or leave it out for a yes or no", cut(printable(q.Prompt), maxQuoted))
+	}
+	id, answer, err := o.answers.expect()
+	if err != nil {
+		return nil, err
+	}
 	defer o.answers.forget(id)
 	ask := &pluginv1.Ask{
 		InteractionId: id, Prompt: printable(q.Prompt), Schema: q.Schema,
@@ -77,6 +87,9 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	}
 }
 
+// maxQuoted is how much of a prompt an error quotes.
+const maxQuoted = 64
+
 // answers are the questions of a call that nobody has answered yet.
 type answers struct {
 	mu      sync.Mutex
@@ -88,14 +101,17 @@ func newAnswers() *answers {
 	return &answers{pending: map[string]chan *pluginv1.AnswerRequest{}}
 }
 
-func (a *answers) expect() (string, <-chan *pluginv1.AnswerRequest) {
+func (a *answers) expect() (string, <-chan *pluginv1.AnswerRequest, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if len(a.pending) == handshake.MaxQuestions {
+		return "", nil, fmt.Errorf("%d questions of the call wait for an answer, which is the most: wait for one of them first", len(a.pending))
+	}
 	a.last++
 	id := "ask-" + strconv.Itoa(a.last)
 	ch := make(chan *pluginv1.AnswerRequest, 1)
 	a.pending[id] = ch
-	return id, ch
+	return id, ch, nil
 }
 
 func (a *answers) forget(id string) {

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -119,7 +120,10 @@ func TestAnswersFindTheirOwnQuestion(t *testing.T) {
 func TestASecondAnswerNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAnswers()
-		id, answer := a.expect()
+		id, answer, err := a.expect()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, reason := range []string{"first", "second"} {
 			a.deliver(&pluginv1.AnswerRequest{InteractionId: id, Reason: reason})
 		}
@@ -127,4 +131,24 @@ func TestASecondAnswerNeverBlocks(t *testing.T) {
 			t.Errorf("got %v, and %d more", got, len(answer))
 		}
 	})
+}
+
+// What would end the call at its host is an error of Ask, and is not sent.
+func TestQuestionsThatNoHostTakes(t *testing.T) {
+	sent := 0
+	out := NewOutput(func(*pluginv1.CallEvent) error { sent++; return nil })
+	if _, err := out.Ask(t.Context(), Question{Prompt: "How many?", Schema: []byte(`{"type":`)}); err == nil || !strings.Contains(err.Error(), `cannot ask "How many?": its Schema is not JSON`) {
+		t.Error(err)
+	}
+	for range handshake.MaxQuestions {
+		if _, _, err := out.answers.expect(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := out.Ask(t.Context(), Question{Prompt: "one more"}); err == nil || !strings.Contains(err.Error(), "8 questions of the call wait") {
+		t.Error(err)
+	}
+	if sent != 0 {
+		t.Errorf("%d events were sent", sent)
+	}
 }

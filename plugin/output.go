@@ -87,7 +87,7 @@ func tooLarge(event *pluginv1.CallEvent, size int) error {
 		what, remedy = "a JSON value", "send several smaller ones, or write it to a file and send a Link"
 		size = len(content.Json)
 	}
-	return fmt.Errorf("%s of %d bytes is more than the %d that one message may have: %s", what, size, maxMessageBytes, remedy)
+	return fmt.Errorf("%s of %d bytes is more than fits one message, which has at most %d with what is around it: %s", what, size, maxMessageBytes, remedy)
 }
 
 // close ends the stream for the tool's own goroutines and sends last, if any,

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/toolhost/toolhost/internal/plugin/rpc"
+	"github.com/toolhost/toolhost/plugin/internal/inprocess"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -43,6 +45,10 @@ func newServer(p Provider) *server {
 	return &server{provider: p, calls: map[string]*running{}}
 }
 
+func init() {
+	inprocess.Serve = func(tool any) inprocess.Server { return newServer(fixed{tool.(Registered)}) }
+}
+
 // Describe implements toolhost.plugin.v1.Tool.
 func (s *server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
 	listing, err := s.provider.Tools(ctx)
@@ -61,7 +67,7 @@ func (s *server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pl
 }
 
 // Call implements toolhost.plugin.v1.Tool.
-func (s *server) Call(request *pluginv1.CallRequest, stream events) error {
+func (s *server) Call(request *pluginv1.CallRequest, stream inprocess.Events) error {
 	tool, err := s.find(request)
 	if err != nil {
 		return err
@@ -73,15 +79,15 @@ func (s *server) Call(request *pluginv1.CallRequest, stream events) error {
 		return err
 	}
 	defer end()
-	out.close(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: runTool(ctx, tool, request.GetArguments(), out)}})
+	result := &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: goexit}}
+	defer func() { out.close(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: result}}) }()
+	result = runTool(ctx, tool, request.GetArguments(), out)
 	return nil
 }
 
-// events is where a call's go to.
-type events interface {
-	Context() context.Context
-	Send(*pluginv1.CallEvent) error
-}
+// goexit is the error of a function that leaves its goroutine without a result, as a test's
+// FailNow does.
+const goexit = "the tool's function has ended its goroutine (runtime.Goexit) instead of returning: return an error"
 
 // find is what a call runs: a tool, or a request of the provider's protocol.
 func (s *server) find(request *pluginv1.CallRequest) (Registered, error) {
@@ -174,7 +180,7 @@ func exitBehind(err error) *pluginv1.CommandExit {
 }
 
 func toolError(ctx context.Context, err error) *pluginv1.ToolError {
-	e := &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: bounded(err.Error())}
+	e := &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: bounded(cmp.Or(err.Error(), fmt.Sprintf("an error without a text (%T)", err)))}
 	failure, failed := errors.AsType[*Failure](err)
 	if rpc, ok := errors.AsType[*RPCError](err); ok {
 		e.Rpc = rpc.Raw

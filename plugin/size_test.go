@@ -17,7 +17,7 @@ func TestContentThatNoHostTakesIsNotSent(t *testing.T) {
 	var r record
 	out := NewOutput(r.send)
 	for err, want := range map[error]string{
-		out.Blob("a/b", make([]byte, 5<<20)):         "a blob of 5242880 bytes is more than the 4194304 that one message may have: send it in several parts, or write it to a file",
+		out.Blob("a/b", make([]byte, 5<<20)):         "a blob of 5242880 bytes is more than fits one message, which has at most 4194304 with what is around it: send it in several parts, or write it to a file",
 		out.JSON(strings.Repeat("x", 4<<20)):         "a JSON value of 4194306 bytes is more than",
 		out.Log(strings.Repeat("x", 4<<20)):          "a message of ",
 		out.Link(strings.Repeat("x", 4<<20), "", ""): "a message of ",

@@ -164,10 +164,13 @@ func decode(arguments []byte, into any) error {
 // the whole result, says so.
 func encode(result any) ([]byte, error) {
 	raw, err := marshal(filled(result))
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the result: %w", err)
+	}
 	if bytes.Equal(raw, []byte("null")) && reflect.TypeOf(result) != nil && reflect.TypeOf(result).Kind() == reflect.Map {
 		raw = []byte("{}")
 	}
-	return raw, err
+	return raw, nil
 }
 
 func schemaOf[T any](tool string, d direction) []byte {

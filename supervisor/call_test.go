@@ -39,6 +39,7 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"error", "fail", `{}`, api.StatusToolError, "no luck today"},
 		{"panic", "panic", `{}`, api.StatusToolError, "panic: oh dear"},
+		{"goexit", "goexit", `{}`, api.StatusToolError, "runtime.Goexit"},
 		{"question", "ask", `{}`, api.StatusToolError, "denied: headless"},
 		{"exit 0", "exit", `{"n":0}`, api.StatusNoResult, ""},
 		{"exit 3", "exit", `{"n":3}`, api.StatusCrashed, ""},

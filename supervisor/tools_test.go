@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -57,6 +58,7 @@ func testTools() []plugin.Registered {
 			return answer{}, errors.New("no luck today")
 		}),
 		tool("panic", func(context.Context, args, *plugin.Output) (answer, error) { panic("oh dear") }),
+		tool("goexit", func(context.Context, args, *plugin.Output) (answer, error) { runtime.Goexit(); return answer{}, nil }),
 		tool("ask", func(ctx context.Context, in args, out *plugin.Output) (answer, error) {
 			_, err := out.Ask(ctx, plugin.Question{Prompt: "really?"})
 			return answer{}, err

@@ -20,7 +20,7 @@ import (
 const (
 	mostMethods = 69
 	mostFields  = 33
-	mostUnused  = 109
+	mostUnused  = 111
 	clientPulls = 2
 	pluginPulls = 118
 )

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/plugin/internal/inprocess"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -67,7 +68,7 @@ func (h Host) Start(t testing.TB, tool plugin.Registered, arguments any) *Runnin
 	h.Grace = cmp.Or(h.Grace, DefaultGrace)
 	raw := encode(t, arguments)
 	r := &Running{
-		t: t, host: h, tool: tool.Describe(), server: serve(tool), answers: h.Answers,
+		t: t, host: h, tool: tool.Describe(), server: inprocess.Serve(tool), answers: h.Answers,
 		done: make(chan struct{}), changed: make(chan struct{}), cancelled: make(chan struct{}),
 	}
 	if problem := r.refusal(raw); problem != "" {

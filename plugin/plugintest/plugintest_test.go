@@ -69,6 +69,37 @@ func wantFailure(t *testing.T, want string, test func(testing.TB)) {
 	}
 }
 
+// A question has its answer, and a flush its acknowledgement.
+func TestReplies(t *testing.T) {
+	x := toolOf(func(ctx context.Context, in query, out *plugin.Output) (summary, error) {
+		var hits int
+		answer, err := out.Ask(ctx, plugin.Question{Prompt: "How many?", Schema: json.RawMessage(`{"type":"integer"}`)})
+		err = errors.Join(err, json.Unmarshal(answer, &hits), out.Flush(ctx))
+		if _, denied := out.Ask(ctx, plugin.Question{Prompt: "Sure?"}); !errors.Is(denied, plugin.ErrDenied) {
+			t.Errorf("denied: %v", denied)
+		}
+		return summary{Hits: hits}, err
+	})
+	r := Host{Answers: []Answer{{Value: 7}, {Denied: "user"}}}.Call(t, x, query{Text: "q"})
+	if !r.OK() || string(r.Structured) != `{"hits":7}` || r.Flushes != 1 || len(r.Questions) != 2 {
+		t.Errorf("%+v", r)
+	}
+	if list := failuresOf(t, func(t testing.TB) { Call(t, x, query{Text: "q"}) }); len(list) != 2 || !strings.Contains(list[1], "give one in Host.Answers") {
+		t.Errorf("without answers: %q", list)
+	}
+}
+
+// A function that ends its goroutine, as FailNow does, has not succeeded.
+func TestAFunctionThatDoesNotReturn(t *testing.T) {
+	x := toolOf(func(context.Context, query, *plugin.Output) (summary, error) {
+		runtime.Goexit()
+		return summary{}, nil
+	})
+	if r := Call(t, x, query{Text: "q"}); r.OK() || !strings.Contains(r.Error.Message, "runtime.Goexit") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestEverythingThatIsSentIsInTheResult(t *testing.T) {
 	buffer := []byte("abc")
 	x := toolOf(func(_ context.Context, in query, out *plugin.Output) (summary, error) {

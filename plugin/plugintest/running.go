@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/plugin/internal/inprocess"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )
 
 // Running is a call that has been started. Cancel may be called from any
@@ -22,7 +21,7 @@ type Running struct {
 	t      testing.TB
 	host   Host
 	tool   *pluginv1.ToolDescription
-	server toolgrpc.ToolServer
+	server inprocess.Server
 	done   chan struct{} // closed when the tool has returned
 
 	cancelOnce sync.Once
@@ -163,7 +162,6 @@ func (r *Running) refusal(arguments []byte) string {
 
 // stream is the tool's side of a call without a network.
 type stream struct {
-	grpc.ServerStream
 	ctx     context.Context
 	running *Running
 }

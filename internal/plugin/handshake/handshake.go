@@ -16,6 +16,9 @@ const (
 // MaxMessageBytes bounds one message of a tool.
 const MaxMessageBytes = 4 << 20
 
+// MaxQuestions bounds those of one call that wait for an answer: one more ends it.
+const MaxQuestions = 8
+
 // Service is that of toolhost.plugin.v1, as gRPC writes it before the name of a method.
 const Service = "/toolhost.plugin.v1.Tool/"
 

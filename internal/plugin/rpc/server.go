@@ -162,10 +162,15 @@ func (s *Server) accept(c *conn, f *http2.MetaHeadersFrame) error {
 	c.running++
 	c.handling.Go(func() {
 		stack.Shallow()
-		stream.answer(handler(stream))
+		err := errGoexit
+		defer func() { stream.answer(err) }()
+		err = handler(stream)
 	})
 	return nil
 }
+
+// errGoexit is the status of a handler that does not return.
+var errGoexit = Errorf(codes.Internal, "the handler has ended its goroutine")
 
 func unimplemented(s *Stream) error {
 	return Errorf(codes.Unimplemented, "unknown method %s", text.Bytes(s.method, 256))
@@ -202,6 +207,9 @@ func (s *Stream) answer(err error) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	s.c.running--
+	if s.closed { // all is said, though its handler may not have returned
+		err = nil
+	}
 	if s.err == nil {
 		trailer := StatusOf(err).trailer()
 		if !s.headed { // one list is both

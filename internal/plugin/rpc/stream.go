@@ -252,6 +252,7 @@ func (s *Stream) Send(m proto.Message, last bool) error {
 	if err := s.write(wire, last); err != nil {
 		return err
 	}
+	s.closed = s.closed || last
 	if !last || s.c.accept == nil {
 		s.c.flush()
 	}

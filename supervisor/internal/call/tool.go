@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 	"github.com/toolhost/toolhost/internal/stack"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
@@ -21,7 +22,7 @@ import (
 
 const (
 	// maxQuestions bounds those of one call that wait for an answer.
-	maxQuestions = 8
+	maxQuestions = handshake.MaxQuestions
 	// maxReplies bounds the answers that wait for a tool to take them.
 	maxReplies = 64
 	// cancelTimeout bounds the wait for a tool's answer to Cancel.

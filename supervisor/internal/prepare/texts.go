@@ -14,8 +14,14 @@ import (
 func (n *preparation) checkTexts() error {
 	r := n.Request
 	for _, one := range []struct{ name, text string }{
-		{"ID", r.ID}, {"Tool.Name", r.Tool.Name}, {"Method", r.Method}, {"Place.CallID", r.Place.CallID}, {"Place.TurnID", r.Place.TurnID},
-		{"Place.SessionID", r.Place.SessionID}, {"Place.AgentID", r.Place.AgentID}, {"Place.ParentTurnID", r.Place.ParentTurnID},
+		{"ID", r.ID},
+		{"Tool.Name", r.Tool.Name},
+		{"Method", r.Method},
+		{"Place.CallID", r.Place.CallID},
+		{"Place.TurnID", r.Place.TurnID},
+		{"Place.SessionID", r.Place.SessionID},
+		{"Place.AgentID", r.Place.AgentID},
+		{"Place.ParentTurnID", r.Place.ParentTurnID},
 	} {
 		if !utf8.ValidString(one.text) {
 			return outcome.Refuse(api.StatusStartFailed, api.ReasonCall, fmt.Errorf("its %s %q is not UTF-8: give another", one.name, one.text))
