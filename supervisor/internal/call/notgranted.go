@@ -146,8 +146,14 @@ func textsOf(value any, list []string) []string {
 // namedPath is an absolute path in a text: in quotes, or up to what ends a word.
 var namedPath = lazy.Regexp("'(/[^'\n]+)'|\"(/[^\"\n]+)\"|`(/[^`\n]+)`|(?:^|[\\s=:(\\[<,'\"`])(/[^/\\s'\"`:;,|&()<>\\[\\]{}][^\\s'\"`:;,|&()<>\\[\\]{}]*)")
 
+// pathsIn leaves out those with the number of a line, as stack traces have them: they say
+// where a program was made, and not what it wanted.
 func pathsIn(said string) (paths []string) {
-	for _, found := range namedPath().FindAllStringSubmatch(said, maxNamedPaths) {
+	for _, at := range namedPath().FindAllStringIndex(said, maxNamedPaths) {
+		if rest := said[at[1]:]; len(rest) > 1 && rest[0] == ':' && rest[1] >= '0' && rest[1] <= '9' {
+			continue
+		}
+		found := namedPath().FindStringSubmatch(said[at[0]:at[1]])
 		paths = append(paths, strings.TrimRight(strings.Join(found[1:], ""), ".!?"))
 	}
 	return paths

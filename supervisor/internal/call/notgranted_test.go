@@ -9,16 +9,17 @@ import (
 
 func TestPathsIn(t *testing.T) {
 	for said, want := range map[string][]string{
-		"cat: /srv/a.txt: No such file or directory": {"/srv/a.txt"},
-		"ls: cannot access '/srv/a b': No such file": {"/srv/a b"},
-		`open "/srv/a b/c": permission denied`:       {"/srv/a b/c"},
-		"FileNotFoundError: [Errno 2]: '/srv/x.py'":  {"/srv/x.py"},
-		"see /srv/a, /srv/b and (/srv/c).":           {"/srv/a", "/srv/b", "/srv/c"},
-		"--file=/srv/a":                              {"/srv/a"},
-		"/srv/a\n/srv/b":                             {"/srv/a", "/srv/b"},
-		"https://example.org/srv/a":                  nil,
-		"a/b and 1/2":                                nil,
-		"":                                           nil,
+		"cat: /srv/a.txt: No such file or directory":    {"/srv/a.txt"},
+		"ls: cannot access '/srv/a b': No such file":    {"/srv/a b"},
+		`open "/srv/a b/c": permission denied`:          {"/srv/a b/c"},
+		"FileNotFoundError: [Errno 2]: '/srv/x.py'":     {"/srv/x.py"},
+		"see /srv/a, /srv/b and (/srv/c).":              {"/srv/a", "/srv/b", "/srv/c"},
+		"--file=/srv/a":                                 {"/srv/a"},
+		"/srv/a\n/srv/b":                                {"/srv/a", "/srv/b"},
+		"https://example.org/srv/a":                     nil,
+		"a/b and 1/2":                                   nil,
+		"\t/src/tool/main.go:21 +0x1d\nopen /srv/a: no": {"/srv/a"},
+		"": nil,
 	} {
 		if got := pathsIn(said); !slices.Equal(got, want) {
 			t.Errorf("%q names %q, want %q", said, got, want)
