@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -25,7 +26,8 @@ type Child struct {
 	// belong to.
 	PeerUID uint32
 	// Kill ends the process at once. It is called if the connection cannot be
-	// made, possibly more than once.
+	// made, possibly more than once, but not where the tool has ended its output
+	// (HandshakeError.Ended): who started it is to kill what may be left.
 	Kill func()
 }
 
@@ -76,7 +78,9 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	stop := context.AfterFunc(ctx, child.Kill)
 	defer stop()
 	if err := c.connect(ctx, child); err != nil {
-		child.Kill()
+		if broken, ok := errors.AsType[*HandshakeError](err); !ok || !broken.Ended { // else it ends by itself, and how is worth knowing
+			child.Kill()
+		}
 		c.removeFolder()
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

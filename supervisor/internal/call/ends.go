@@ -17,6 +17,8 @@ import (
 func (o *owner) settle(now time.Time) {
 	complete := o.found.Final != nil && o.streamOver
 	switch {
+	case o.state == stateStarting && o.found.StartErr != nil && o.found.Exited:
+		o.failStart(o.found.StartErr, now)
 	case complete && o.giveBack(now):
 	case complete, o.streamOver && o.found.Exited:
 		o.to(ended, now)
@@ -28,6 +30,10 @@ func (o *owner) settle(now time.Time) {
 // failStart ends a call whose tool does not come up.
 func (o *owner) failStart(err error, now time.Time) {
 	o.found.StartErr = cmp.Or(o.found.StartErr, err) // the later one is what came of the first
+	if o.state == stateStarting && o.settleAt.IsZero() && !o.found.Exited && outcome.EndedStarting(err) {
+		o.settleAt = now.Add(settleTime) // how it has ended comes on another way
+		return
+	}
 	o.streamOver = true
 	o.outputOver = o.outputOver || o.tree == nil // nobody reads what nobody writes
 	o.to(startFailed, now)

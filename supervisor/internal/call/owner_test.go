@@ -180,6 +180,14 @@ func TestOwner(t *testing.T) {
 		"never starts": {
 			tool: &played{neverStarts: true, deaf: true}, status: api.StatusStartFailed, reason: api.ReasonSlow, stage: "none", elapsed: -1,
 		},
+		"ends while it starts": { // the end of its output may be seen first
+			tool: &played{endsStarting: true}, status: api.StatusStartFailed, reason: api.ReasonStart, stage: "none", elapsed: time.Millisecond,
+			check: func(t *testing.T, _ *played, r *api.Result) {
+				if r.Exit.Code == nil || *r.Exit.Code != 2 || !strings.Contains(r.ToolError.Message, "it exited with status 2") {
+					t.Errorf("exit %+v, %s", r.Exit, r.ToolError.Message)
+				}
+			},
+		},
 		"deadline at the start": {
 			tool: &played{neverStarts: true, deaf: true}, change: func(c *owner) { c.p.Timeout.Timeout = time.Second },
 			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "kill", elapsed: 3 * time.Second,

@@ -32,6 +32,7 @@ type played struct {
 	// nothing but the end of the start's context ends it, or not even that.
 	startTime               time.Duration
 	neverStarts, startHangs bool
+	endsStarting            bool // with status 2
 	// spawnTime passes before it has processes, killTime before they die of SIGKILL.
 	spawnTime, killTime time.Duration
 	// work is what the tool does in a call; nil is a result at once.
@@ -95,6 +96,12 @@ func (p *played) bringUp(ctx context.Context, _ *Call) {
 		return
 	}
 	time.Sleep(p.startTime)
+	if p.endsStarting {
+		p.call.StartFailed(&host.HandshakeError{Ended: true, Reason: "it ended its output"})
+		time.Sleep(time.Millisecond)
+		p.die(2 << 8)
+		return
+	}
 	p.call.Connected(p)
 }
 
