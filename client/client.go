@@ -52,8 +52,10 @@ func New(o Options) (*Client, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	switch {
-	case (o.Socket == "") == (o.URL == ""):
+	case o.Socket == "" && o.URL == "":
 		return nil, errors.New("cannot tell where the daemon is: give its unix socket, or its URL")
+	case o.Socket != "" && o.URL != "":
+		return nil, fmt.Errorf("both the socket %s and the URL %s are given: leave one of them out", o.Socket, o.URL)
 	case o.Socket != "":
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "unix", o.Socket)

@@ -143,7 +143,7 @@ func (p *plan) checkRendered(i int, r rendered, ended bool) error {
 }
 
 func (p *param) dashed(text, program string) error {
-	remedy := "leave it out; a path can be written as ./" + strings.ToValidUTF8(text[:min(len(text), 20)], "")
+	remedy := "begin it with something else, a path with ./; the tool's owner can permit it with allowDash: true"
 	switch {
 	case p.numeric():
 		remedy = "give none below 0; the tool's owner can permit them with allowDash: true"

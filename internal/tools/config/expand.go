@@ -65,7 +65,7 @@ func (r *reader) variable(inner string) (value, wrong string) {
 		return value, ""
 	}
 	if !hasDefault {
-		return "", "needs the variable " + name + ", which is not set: set it, or write ${" + name + ":-default}"
+		return "", "needs the variable " + name + ", which is not set: set it, or write ${" + name + ":-default}; $$ is a $ that the program is to see"
 	}
 	return otherwise, ""
 }
