@@ -35,6 +35,9 @@ func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 			return nil, context.Cause(ctx)
 		}
 		result, err := next(ctx, method, r)
+		if err != nil { // what is behind the result then is nil
+			return nil, err
+		}
 		who := g.s.rights.identity(ctx)
 		switch said := result.(type) {
 		case *mcpsdk.InitializeResult:
@@ -44,7 +47,7 @@ func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 			said.Instructions += g.instructionsFor(who)
 			said.Capabilities.Extensions = g.extensionsFor(who)
 		}
-		return result, err
+		return result, nil
 	}
 }
 

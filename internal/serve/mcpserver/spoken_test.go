@@ -1,0 +1,51 @@
+package mcpserver
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+// spoken are the answers to lines over a pipe, each of which is sent once the one before is
+// answered.
+func spoken(t *testing.T, s *Server, lines ...string) (answers []string) {
+	t.Helper()
+	in, to := io.Pipe()
+	from, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(t.Context(), in, out) }()
+	said := newLines(from)
+	for _, line := range lines {
+		if _, err := io.WriteString(to, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(line, `"id":`) {
+			continue
+		}
+		answer, err := said.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, string(answer))
+	}
+	_ = to.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	return answers
+}
+
+const (
+	saysInitialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`
+	saysInitialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+)
+
+// A second greeting is refused, whatever wrapped servers have to say in one.
+func TestASecondInitialize(t *testing.T) {
+	for name, s := range map[string]*Server{"alone": newServer(t, setup{}), "with a server": playedServers(t, &played{}, serverOf("a", []string{"x://1"}, nil))} {
+		said := spoken(t, s, saysInitialize, saysInitialized, strings.Replace(saysInitialize, `"id":1`, `"id":2`, 1))
+		if !strings.Contains(said[0], `"result":`) || !strings.Contains(said[1], `duplicate \"initialize\" received`) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
