@@ -9,6 +9,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -151,7 +153,7 @@ type question struct {
 	form    form
 	expires time.Time
 	answer  chan mcpsdk.InputResponse // holds one
-	sent    []string                  // the states that it was sent with
+	round   int                       // in which it was sent first; 0 before
 	message string                    // of an elicitation
 	unfit   int                       // answers that did not fit, and after which it is asked again
 }
@@ -239,7 +241,7 @@ func (c *call) keepState() bool {
 	defer c.s.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state != "" {
+	if c.handle != "" {
 		return true
 	}
 	own := 0
@@ -251,9 +253,31 @@ func (c *call) keepState() bool {
 	if !share(own, len(c.s.states), maxStates) {
 		return false
 	}
-	c.state = rand.Text()
-	c.s.states[c.state] = c
+	c.handle = rand.Text()
+	c.s.states[c.handle] = c
 	return true
+}
+
+// stateOf is the requestState of a round of questions. Each that a call has sent leads to
+// it, by the one handle: a client may come back with any of them.
+func (c *call) stateOf(round int) string { return c.handle + "." + strconv.Itoa(round) }
+
+// asker is the call, and its round, that has sent a requestState; nil if none has.
+func (s *Server) asker(state string) (c *call, round int) {
+	handle, number, _ := strings.Cut(state, ".")
+	s.mu.Lock()
+	c = s.states[handle]
+	s.mu.Unlock()
+	if round, _ = strconv.Atoi(number); c == nil || !c.hasSent(round) || state != c.stateOf(round) {
+		return nil, 0
+	}
+	return c, round
+}
+
+func (c *call) hasSent(round int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return 0 < round && round <= c.round
 }
 
 // maxLeft bounds the questions of one identity that connections have left behind
@@ -291,12 +315,12 @@ func (c *call) isLeft() bool {
 	return c.parked != nil && len(c.pending) == 0 && !c.aborted && c.session.loose && c.session.peer.gone()
 }
 
-// answered hands an answer to the question that was sent with its state: a server may ask
+// answered hands an answer to the question that was sent in its round: a server may ask
 // twice by one key. One that comes twice, or too late, changes nothing.
-func (c *call) answered(state, id string, result mcpsdk.InputResponse) {
+func (c *call) answered(round int, id string, result mcpsdk.InputResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q := c.questions[id]; q != nil && slices.Contains(q.sent, state) && !q.again(result) {
+	if q := c.questions[id]; q != nil && 0 < q.round && q.round <= round && !q.again(result) {
 		delete(c.questions, id)
 		q.answer <- result
 	}
@@ -309,21 +333,19 @@ const afterExpiry = 5 * time.Second
 // question is the answer to a request with all that is asked; nil if that is
 // nothing. The call goes on without it, until the last question has expired.
 func (c *call) question() *inputs {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.questions) == 0 {
 		return nil
 	}
-	c.renewState()
-	result := &inputs{requests: mcpsdk.InputRequestMap{}, state: c.state}
+	c.round++
+	result := &inputs{requests: mcpsdk.InputRequestMap{}, state: c.stateOf(c.round)}
 	var expires time.Time
 	result.keys = slices.SortedFunc(maps.Keys(c.questions), func(a, b string) int { return c.questions[a].compare(c.questions[b]) })
 	for _, id := range result.keys {
 		q := c.questions[id]
 		result.requests[id] = q.params
-		q.sent = append(q.sent, c.state)
+		q.round = cmp.Or(q.round, c.round)
 		if q.expires.After(expires) {
 			expires = q.expires
 		}
@@ -333,17 +355,6 @@ func (c *call) question() *inputs {
 	}
 	c.parked = time.AfterFunc(time.Until(expires)+afterExpiry, c.abandoned)
 	return result
-}
-
-// renewState gives each question a state of its own; that of the question before it
-// is still known, for a request that comes back twice. Server and call are locked.
-func (c *call) renewState() {
-	if c.sent {
-		delete(c.s.states, c.before)
-		c.before, c.state = c.state, rand.Text()
-		c.s.states[c.state] = c
-	}
-	c.sent = true
 }
 
 // abandoned ends a call whose client has not come back.

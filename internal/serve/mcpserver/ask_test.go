@@ -240,7 +240,8 @@ func TestComingBackTwice(t *testing.T) {
 	}
 }
 
-// Without an answer the client is asked again, and the call goes on to wait.
+// Without an answer the client is asked again, and the call goes on to wait: each state of a
+// question leads to it, however often a client comes back, and no other text does.
 func TestComingBackWithoutAnswer(t *testing.T) {
 	c := connect(t, newServer(t, setup{}), kinds[1], &mcpsdk.ClientOptions{
 		ElicitationHandler: says("accept", nil).options().ElicitationHandler,
@@ -249,11 +250,22 @@ func TestComingBackWithoutAnswer(t *testing.T) {
 	p := params("wipe", arguments{})
 	first := invoke(t, c, p)
 	p.RequestState = first.RequestState
-	second := invoke(t, c, p)
-	if len(second.InputRequests) != 1 || second.RequestState == first.RequestState {
-		t.Errorf("%+v", second)
+	for range 4 {
+		if again := invoke(t, c, p); len(again.InputRequests) != 1 || again.RequestState == first.RequestState {
+			t.Errorf("%+v", again)
+		}
 	}
-	ctx, cancel := context.WithCancel(wait.Context(t))
-	cancel()
-	_, _ = c.CallTool(ctx, p)
+	for _, other := range []string{"9", "x", "-1", "+1", "01", ""} {
+		p.RequestState = strings.TrimSuffix(first.RequestState, "1") + other
+		if _, err := c.CallTool(wait.Context(t), p); err == nil || !strings.Contains(err.Error(), "invalid requestState") {
+			t.Errorf("%q: %v", p.RequestState, err)
+		}
+	}
+	p.RequestState, p.InputResponses = first.RequestState, mcpsdk.InputResponseMap{}
+	for key := range first.InputRequests {
+		p.InputResponses[key] = &mcpsdk.ElicitResult{Action: "accept"}
+	}
+	if r := invoke(t, c, p); execution(t, r).Status != api.StatusOK {
+		t.Errorf("accepted by the first state: %s", text(r))
+	}
 }

@@ -43,9 +43,8 @@ type call struct {
 	pending   []*pendingRequest    // requests that wait for it, the newest last
 	questions map[string]*question // for requests to be answered by
 	groups    map[string]int       // questions that are asked together: how many have come
-	state     string               // by which such requests come back; empty before the first
-	before    string               // the state before that one
-	sent      bool                 // state was
+	handle    string               // by which such requests come back; empty before the first
+	round     int                  // how often questions were sent
 	parked    *time.Timer          // while a question was sent and nobody waits
 	notes     []string             // for the model
 	cause     string               // what the server has ended it for, for its message
@@ -226,7 +225,7 @@ func (c *call) forget() {
 	s.config.Asker.remove(c)
 	c.session.leave()
 	c.mu.Lock()
-	states := []string{c.state, c.before}
+	handle := c.handle
 	if c.parked != nil {
 		c.parked.Stop()
 	}
@@ -234,13 +233,11 @@ func (c *call) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.active, c)
-	if states[0] != "" {
+	if handle != "" {
 		time.AfterFunc(keepResult, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			for _, state := range states {
-				delete(s.states, state)
-			}
+			delete(s.states, handle)
 		})
 	}
 }
@@ -333,9 +330,7 @@ func (c *call) timeUp() {
 // asked. It never begins one.
 func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received time.Time) (reply, error) {
 	p := r.Params
-	s.mu.Lock()
-	c := s.states[p.RequestState]
-	s.mu.Unlock()
+	c, round := s.asker(p.RequestState)
 	why := ""
 	switch {
 	case c == nil || !s.continues(ctx, r, c):
@@ -347,7 +342,7 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 		return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid requestState: " + why}
 	}
 	for id, response := range maps.All(p.InputResponses) {
-		c.answered(p.RequestState, id, response)
+		c.answered(round, id, response)
 	}
 	return c.attend(ctx, c.attach(ctx, r), r, received)
 }

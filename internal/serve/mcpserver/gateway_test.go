@@ -126,19 +126,24 @@ func TestAnAnswerIsForItsQuestion(t *testing.T) {
 	fresh := func() *question {
 		return &question{expires: time.Now().Add(time.Hour), answer: make(chan mcpsdk.InputResponse, 1)}
 	}
-	c := &call{s: s, state: "1", questions: map[string]*question{"k": fresh()}}
+	c := &call{s: s, handle: "h", questions: map[string]*question{"k": fresh()}}
 	defer func() { c.parked.Stop() }()
-	if asks := c.question(); asks.state != "1" {
+	if asks := c.question(); asks.state != c.stateOf(1) {
 		t.Fatal(asks.state)
 	}
-	c.answered("1", "k", &mcpsdk.ElicitResult{Action: "decline"})
+	c.answered(1, "k", &mcpsdk.ElicitResult{Action: "decline"})
 	second := fresh()
 	c.questions["k"] = second
-	state := c.question().state
-	if c.answered("1", "k", &mcpsdk.ElicitResult{Action: "decline"}); len(second.answer) != 0 {
+	if c.answered(1, "k", &mcpsdk.ElicitResult{Action: "decline"}); len(second.answer) != 0 {
+		t.Error("a question that was not sent has an answer")
+	}
+	for range 2 {
+		c.question()
+	}
+	if c.answered(1, "k", &mcpsdk.ElicitResult{Action: "decline"}); len(second.answer) != 0 {
 		t.Error("the second question has the first one's answer")
 	}
-	if c.answered(state, "k", &mcpsdk.ElicitResult{Action: "decline"}); len(second.answer) != 1 {
+	if c.answered(2, "k", &mcpsdk.ElicitResult{Action: "decline"}); len(second.answer) != 1 {
 		t.Error("the second question has no answer")
 	}
 }

@@ -114,7 +114,7 @@ type Server struct {
 	sessions map[*mcpsdk.ServerSession]*session
 	loose    map[Peer]*session // what connections without a session have in common
 	active   map[*call]bool
-	states   map[string]*call // of calls that have asked something, by requestState
+	states   map[string]*call // that have asked something, by the handle in their requestStates
 	reload   sync.Mutex       // one at a time
 }
 
