@@ -69,13 +69,16 @@ func readMessageAs(raw []byte) (_ jsonrpc.Message, changed bool, _ *fault) {
 	if string(fields["jsonrpc"]) != `"2.0"` {
 		return refused(`this is not a JSON-RPC 2.0 message: it has no "jsonrpc":"2.0"`)
 	}
-	changed = keepWritten(fields)
+	sent, params := fields["params"], fieldsOf(fields["params"])
+	changed = keepWritten(fields, params)
 	m, err := decode(fields)
 	if err != nil {
 		return refused("this is not a JSON-RPC 2.0 message: " + cut(err.Error(), maxShownBytes))
 	}
-	if r, ok := m.(*jsonrpc.Request); ok && methods[r.Method] && (len(r.Params) == 0 || string(r.Params) == "null") {
-		return nil, false, &fault{id: echo(fields), code: jsonrpc.CodeInvalidParams, text: r.Method + " has no params: send them"}
+	if r, ok := m.(*jsonrpc.Request); ok {
+		if err := unfitParams(r, sent, params); err != nil {
+			return nil, false, &fault{id: echo(fields), code: jsonrpc.CodeInvalidParams, text: err.Error()}
+		}
 	}
 	return m, changed, nil
 }

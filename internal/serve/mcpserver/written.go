@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,12 +15,12 @@ const maxWrittenBytes = 1 << 20
 // keepWritten puts, into the _meta of what the SDK would read with a loss (numbers as
 // floats, no fields that it does not know), the text of it: of a request's own _meta, of
 // the answers that it brings, and of the answer that the message is.
-func keepWritten(fields map[string]json.RawMessage) (changed bool) {
+func keepWritten(fields map[string]json.RawMessage, params exactFields) (changed bool) {
 	if result, answers := fields["result"]; answers {
 		fields["result"], changed = withText(result, result)
 		return changed
 	}
-	params := fieldsOf(fields["params"])
+	params = maps.Clone(params) // as they were written, they are still to be checked
 	if meta := params["_meta"]; len(meta) <= maxWrittenBytes && ownMeta(fieldsOf(meta)) != nil {
 		params["_meta"], changed = withField(meta, exactKey, string(meta)), true
 	}

@@ -9,6 +9,9 @@ import "encoding/json"
 // log, whose order is that of the call: as the logger, with the parameters as the data.
 const ElicitationComplete = "notifications/elicitation/complete"
 
+// LogLevels are those of MCP's logs, the least severe first.
+var LogLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
 // Client is who has asked.
 type Client struct {
 	// Capabilities are those that the client declares, an object; nil for a caller

@@ -196,19 +196,16 @@ const logLevel = "info"
 // logLevelOf is the level from which on a server's messages are wanted for a call: its
 // client's, or that of the host's record, whichever has more.
 func logLevelOf(client mcpcall.Client) string {
-	if at := slices.Index(severities, client.LogLevel); at >= 0 && at < slices.Index(severities, logLevel) {
+	if at := slices.Index(mcpcall.LogLevels, client.LogLevel); at >= 0 && at < slices.Index(mcpcall.LogLevels, logLevel) {
 		return client.LogLevel
 	}
 	return logLevel
 }
 
-// severities are the levels of a log, the least first.
-var severities = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
 // wants says whether the client of a call wants messages of a level.
 func (c *call) wants(level string) bool {
-	at := slices.Index(severities, level)
-	return at < 0 || at >= slices.Index(severities, logLevelOf(c.client))
+	at := slices.Index(mcpcall.LogLevels, level)
+	return at < 0 || at >= slices.Index(mcpcall.LogLevels, logLevelOf(c.client))
 }
 
 // levelFor asks for the server's log from the level on that a call wants, where the
