@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (s *Server) exact(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
 		result, err := next(ctx, method, r)
 		if err != nil || result == nil {
-			return result, coded(err)
+			return result, coded(ofCursor(method, r, err))
 		}
 		return s.written(result, takeExact(result)), nil
 	}
@@ -73,6 +74,20 @@ func coded(err error) error {
 		return err
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+}
+
+// ofCursor is the error of a list whose cursor nobody was given: the SDK's names nothing.
+func ofCursor(method string, r mcpsdk.Request, err error) error {
+	e, is := errors.AsType[*jsonrpc.Error](err)
+	if !is || e.Code != jsonrpc.CodeInvalidParams || !strings.HasSuffix(method, "/list") {
+		return err
+	}
+	raw, _ := json.Marshal(r.GetParams()) // of what was decoded from JSON
+	cursor := field(raw, "cursor")
+	if cursor == "" {
+		return err
+	}
+	return &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf("unknown cursor %q: use the nextCursor of an answer, or leave it out to begin", cut(cursor, maxShownBytes))}
 }
 
 func takeExact(result mcpsdk.Result) exactFields {

@@ -53,18 +53,23 @@ func (s *Server) newHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.Header.Del(requestHeader)
+		var posted []*jsonrpc.Request
 		if r.Method == http.MethodPost {
 			said := &jsonErrors{ResponseWriter: w}
 			defer said.finish()
 			w = said
-			posted, ok := readBody(w, r)
-			if !ok {
+			var ok bool
+			if posted, ok = readBody(w, r); !ok {
 				return
 			}
 			said.posted = posted
 		}
 		if r.Header.Get(versionHeader) >= multiRound {
 			single.ServeHTTP(w, r)
+			return
+		}
+		if f := tooEarly(posted...); f != nil && r.Header.Get(sessionHeader) == "" {
+			http.Error(w, f.text, http.StatusBadRequest)
 			return
 		}
 		s.serveSession(sessions, w, r)

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ func (e *jsonErrors) finish() {
 		f.code = jsonrpc.CodeMethodNotFound // the SDK has no codes here
 	}
 	if calls := slices.DeleteFunc(e.posted, func(r *jsonrpc.Request) bool { return !r.IsCall() }); len(calls) == 1 {
-		f.id, _ = json.Marshal(calls[0].ID.Raw())
+		f.id = idText(calls[0])
 	}
 	_, _ = e.ResponseWriter.Write(f.json())
 }

@@ -30,6 +30,8 @@ func TestNonsenseOverHTTP(t *testing.T) {
 		"of two":          {`[{"jsonrpc":"2.0","id":7,"method":"nope"},{"jsonrpc":"2.0","id":8,"method":"ping"}]`, 400, "null", "-32601"},
 		"no params":       {`{"jsonrpc":"2.0","id":"a","method":"tools/call"}`, 400, `"a"`, "-32602"},
 		"bad answer":      {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","inputResponses":{"k":{"action":5}}}}`, 400, "7", "-32602,\"message\":\"params.inputResponses.k.action must be a string, not 5"},
+		"no session":      {`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, 400, "7", "-32600,\"message\":\"tools/list without a session: begin one with initialize"},
+		"two, no session": {`[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","id":8,"method":"logging/setLevel","params":{"level":"info"}}]`, 400, "null", "-32600"},
 		"no notification": {`{"jsonrpc":"2.0","method":"nope"}`, 400, "null", "-32601"},
 	} {
 		r, err := web.HTTPClient.Do(posted(t, web.Endpoint, test.body))

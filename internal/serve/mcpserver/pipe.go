@@ -42,7 +42,8 @@ type pipe struct {
 	err      error
 	closed   chan struct{} // by Close
 	close    func() error
-	batches  bool // of read's
+	batches  bool // of read's, as begun is
+	begun    bool // the session
 
 	writing sync.Mutex // held while a line is written, however long that takes
 
@@ -158,14 +159,19 @@ func (p *pipe) admit(m jsonrpc.Message) (pass bool, f *fault) {
 		}
 		p.batches = json.Unmarshal(r.Params, &params) == nil && params.Version == batchVersion
 	}
+	if p.begun = p.begun || begins(r); !p.begun {
+		f = tooEarly(r)
+	}
+	if f != nil {
+		return false, f
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, taken := p.open[r.ID]; taken { // no answer by the id: the first request waits for one
 		return false, &fault{code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("the id %#v is that of a request without an answer yet: use each only once", r.ID.Raw())}
 	}
 	if len(p.open) >= maxOpen {
-		id, _ := json.Marshal(r.ID.Raw())
-		return false, &fault{id: id, code: codeBusy, text: fmt.Sprintf("%d requests are without an answer: wait for some", maxOpen)}
+		return false, &fault{id: idText(r), code: codeBusy, text: fmt.Sprintf("%d requests are without an answer: wait for some", maxOpen)}
 	}
 	p.open[r.ID] = false
 	p.unsaid++

@@ -113,6 +113,7 @@ func newWires(t *testing.T) *wires {
 	in, to := io.Pipe()
 	from, out := io.Pipe()
 	w := &wires{newPipe(in, out), to, from}
+	w.begun = true
 	if _, err := w.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

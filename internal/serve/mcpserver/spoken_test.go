@@ -49,3 +49,35 @@ func TestASecondInitialize(t *testing.T) {
 		}
 	}
 }
+
+// What the SDK refuses without a code, or without a word, is refused with both.
+func TestRefusalsHaveACodeAndAReason(t *testing.T) {
+	said := spoken(t, newServer(t, setup{}),
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"say"}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"nope"}`,
+		strings.Replace(saysInitialize, `"2025-11-25"`, "5", 1),
+		saysInitialize, saysInitialized,
+		`{"jsonrpc":"2.0","id":4,"method":"tools/list","params":{"cursor":"x"}}`,
+	)
+	for i, want := range []string{
+		`"id":1,"result":{}`,
+		`"id":2,"error":{"code":-32600,"message":"tools/call without a session: begin one with initialize"}`,
+		`"id":3,"error":{"code":-32601,"message":"unknown method \"nope\""}`,
+		`"id":1,"error":{"code":-32602,"message":"params.protocolVersion must be a string, not 5"}`,
+		`"id":1,"result":{"capabilities":`,
+		`"id":4,"error":{"code":-32602,"message":"unknown cursor \"x\": use the nextCursor of an answer, or leave it out to begin"}`,
+	} {
+		if !strings.Contains(said[i], want) {
+			t.Errorf("%s, want %s", said[i], want)
+		}
+	}
+}
+
+// From 2026-07-28 on a request needs no session.
+func TestNoSessionIsNeeded(t *testing.T) {
+	said := spoken(t, newServer(t, setup{}), `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	if !strings.Contains(said[0], `"tools":[`) {
+		t.Error(said[0])
+	}
+}

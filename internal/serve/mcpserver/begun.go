@@ -1,0 +1,43 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// withoutBeginning are the methods that need no session to have begun.
+var withoutBeginning = map[string]bool{"initialize": true, "ping": true, "server/discover": true}
+
+// begins says whether a request begins a session, or needs none: from 2026-07-28 on each
+// names its version.
+func begins(r *jsonrpc.Request) bool {
+	return r.Method == "initialize" || field(fieldsOf(r.Params)["_meta"], mcpsdk.MetaKeyProtocolVersion) >= multiRound
+}
+
+// tooEarly is why requests cannot be served before a session has begun: the SDK refuses
+// them without a code, and over HTTP with the status 200.
+func tooEarly(requests ...*jsonrpc.Request) *fault {
+	if slices.ContainsFunc(requests, begins) {
+		return nil
+	}
+	for _, r := range requests {
+		_, known := methods[r.Method]
+		switch {
+		case !r.IsCall() || withoutBeginning[r.Method]:
+		case !known:
+			return &fault{id: idText(r), code: jsonrpc.CodeMethodNotFound, text: fmt.Sprintf("unknown method %q", cut(r.Method, maxShownBytes))}
+		default:
+			return &fault{id: idText(r), code: jsonrpc.CodeInvalidRequest, text: r.Method + " without a session: begin one with initialize"}
+		}
+	}
+	return nil
+}
+
+func idText(r *jsonrpc.Request) json.RawMessage {
+	id, _ := json.Marshal(r.ID.Raw()) // a number or a string
+	return id
+}
