@@ -305,7 +305,8 @@ func (c *call) attend(ctx context.Context, l *pendingRequest, r *mcpsdk.CallTool
 	}
 }
 
-// reasonOf tells a cancellation from a connection that has ended.
+// reasonOf tells a cancellation from a connection that has ended; over HTTP that is a
+// cancellation since 2026-07-28.
 func reasonOf(ctx context.Context) api.Reason {
 	if cause := context.Cause(ctx); cause == context.Canceled { //nolint:errorlint // wrapped, it is another's
 		return api.ReasonUser
