@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -48,13 +49,7 @@ func newConfigValidate(path *string) *cobra.Command {
 }
 
 func validateConfig(w io.Writer, path string, asJSON bool) error {
-	loaded, err := config.Load(config.Options{Path: path})
-	if err == nil {
-		err = daemon.CheckGrants(loaded, "")
-	}
-	if err == nil {
-		err = checkFleet(loaded)
-	}
+	loaded, err := loadChecked(path)
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return exit.With(exit.Usage, err)
@@ -76,6 +71,15 @@ func validateConfig(w io.Writer, path string, asJSON bool) error {
 		return exit.Usagef("%s", plural(len(problems), "problem"))
 	}
 	return reportValid(w, loaded)
+}
+
+// loadChecked loads a file that serve would take on this machine.
+func loadChecked(path string) (*config.Loaded, error) {
+	loaded, err := config.Load(config.Options{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	return loaded, cmp.Or(daemon.CheckGroups(loaded), daemon.CheckGrants(loaded, ""), checkFleet(loaded))
 }
 
 func reportValid(w io.Writer, loaded *config.Loaded) error {

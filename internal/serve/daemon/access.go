@@ -51,7 +51,7 @@ func (d *daemon) tellGuests() {
 	}
 }
 
-// profileOf looks up the group of a profile. A group that does not exist has no members.
+// profileOf looks up the group of a profile, which CheckGroups has found.
 func profileOf(a config.Access) access.Profile {
 	p := a.Profile
 	if a.GroupName == "" {

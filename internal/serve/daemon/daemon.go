@@ -125,7 +125,8 @@ func Run(o Options) error {
 
 // check refuses what is wrong with a configuration as a whole.
 func (d *daemon) check(loaded *config.Loaded) error {
-	if err := CheckGrants(loaded, d.options.State); err != nil || d.options.CheckFleet == nil {
+	err := cmp.Or(CheckGroups(loaded), CheckGrants(loaded, d.options.State))
+	if err != nil || d.options.CheckFleet == nil {
 		return err
 	}
 	return d.options.CheckFleet(loaded)
@@ -144,6 +145,7 @@ func (d *daemon) open(given []net.Listener) error {
 			return err
 		}
 	}
+	d.book() // before a group that was just found can go
 	d.opened.Store(true)
 	return nil
 }

@@ -37,6 +37,7 @@ func (d *daemon) reload() {
 	ctx, cancel := context.WithTimeout(context.Background(), reloadLimit)
 	defer cancel()
 	d.tools.current.Store(next)
+	d.book() // before a group that was just found can go
 	d.mcp.reload(ctx)
 	if len(diff.Changed)+len(diff.Removed) > 0 {
 		d.host.EndIdle()

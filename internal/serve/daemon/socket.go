@@ -7,10 +7,8 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -180,19 +178,4 @@ func (s *socket) release() {
 		_ = os.Remove(s.path)
 	}
 	_ = s.lock.Close()
-}
-
-// groupID returns the id of a group; -1 for an empty name.
-func groupID(name string) (int, error) {
-	if name == "" {
-		return -1, nil
-	}
-	if gid, err := strconv.ParseUint(name, 10, 31); err == nil {
-		return int(gid), nil
-	}
-	g, err := user.LookupGroup(name)
-	if err != nil {
-		return 0, fmt.Errorf("there is no group %q for the socket: make it, or name another one as socket.group", name)
-	}
-	return strconv.Atoi(g.Gid)
 }

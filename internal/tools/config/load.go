@@ -137,6 +137,14 @@ func read(m Machine, named string) *builder {
 	return &builder{loader: l, loaded: &Loaded{Path: path}}
 }
 
+// Problem is what is wrong with the setting at path, at its place.
+func (l *Loaded) Problem(path string, wrong error) Problem {
+	if s := l.set[path]; s.node != nil {
+		return s.node.problem(oneLine(wrong.Error()))
+	}
+	return Problem{Path: path, Message: oneLine(wrong.Error())}
+}
+
 // Tool finds one by its name. It is not to be changed.
 func (l *Loaded) Tool(name string) (*Tool, bool) {
 	for i := range l.Tools { // a copy of each takes longer than all else
