@@ -20,7 +20,7 @@ const lockName = "lock"
 
 func openRuntimeDir(base string) (*runtimeDir, error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the runtime folder %s: %w; set RuntimeDir to a folder that you can write to", base, text.Cause(err))
+		return nil, fmt.Errorf("cannot make the runtime folder %s: %w; name a folder that you can write to (RuntimeDir, dirs.runtime in toolhost.yaml)", base, text.Cause(err))
 	}
 	if err := ownAlone(base); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func openRuntimeDir(base string) (*runtimeDir, error) {
 	for range maxOwnTries {
 		var path string
 		if path, err = os.MkdirTemp(base, "h"); err != nil {
-			return nil, fmt.Errorf("cannot make a folder in %s: %w; set RuntimeDir to a folder that you can write to", base, text.Cause(err))
+			return nil, fmt.Errorf("cannot make a folder in %s: %w; name a folder that you can write to (RuntimeDir, dirs.runtime in toolhost.yaml)", base, text.Cause(err))
 		}
 		var lock *os.File
 		if lock, err = lockDir(path); err == nil {
@@ -54,9 +54,9 @@ func ownAlone(path string) error {
 	st := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("the runtime folder %s is not a folder: remove it, or set RuntimeDir", path)
+		return fmt.Errorf("the runtime folder %s is not a folder: remove it, or name another one (RuntimeDir, dirs.runtime in toolhost.yaml)", path)
 	case int(st.Uid) != os.Geteuid():
-		return fmt.Errorf("the runtime folder %s belongs to uid %d: remove it, or set RuntimeDir", path, st.Uid)
+		return fmt.Errorf("the runtime folder %s belongs to uid %d: remove it, or name another one (RuntimeDir, dirs.runtime in toolhost.yaml)", path, st.Uid)
 	case info.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("the runtime folder %s can be written to by others (mode %#o): run chmod go-w on it", path, info.Mode().Perm())
 	}

@@ -12,6 +12,7 @@ func TestValidateEndsItsLines(t *testing.T) {
 		"tools: {t: {command: [ls], tiemout: 1s}}\n":                                 `unknown key "tiemout"`,
 		"access:\n  a: {group: no-such-group, tools: [t]}\n":                         `toolhost.yaml:2:14: access.a.group: unknown group "no-such-group": make it`,
 		"socket: {group: no-such-group}\n":                                           `toolhost.yaml:1:17: socket.group: unknown group "no-such-group"`,
+		"tls: {cert: /etc/passwd, key: /etc/passwd}\n":                               `toolhost.yaml:1:13: tls.cert: cannot use TLS with /etc/passwd and /etc/passwd: tls: failed to find any PEM data`,
 		"secrets: {s: {file: /etc/passwd}}\ntools: {t: {command: [ls]}}\n":           "warning: ",
 		"tools: {t: {command: 'ls \"$a\" | wc -l', shell: true, params: {a: {}}}}\n": "toolhost.yaml is valid: 1 tool\n",
 	} {

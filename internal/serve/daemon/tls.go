@@ -2,12 +2,16 @@ package daemon
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
 // certificate is the TLS listener's. Files that have changed are read again for the next
@@ -25,9 +29,22 @@ type certificate struct {
 func openCertificate(cert, key string, logger hclog.Logger) (*certificate, error) {
 	c := &certificate{cert: cert, key: key, logger: logger}
 	if err := c.read(c.changed()); err != nil {
-		return nil, fmt.Errorf("cannot use TLS with %s and %s: %w", cert, key, err)
+		return nil, fmt.Errorf("cannot use TLS with %s and %s: %w; name a certificate and its key, both in PEM, as tls.cert and tls.key", cert, key, err)
 	}
 	return c, nil
+}
+
+// CheckCertificate finds a certificate with which the daemon would not start. Another user
+// than the daemon's may not read the key, and cannot tell.
+func CheckCertificate(loaded *config.Loaded) error {
+	cert, key := loaded.Daemon.TLSCert, loaded.Daemon.TLSKey
+	if cert == "" {
+		return nil
+	}
+	if _, err := openCertificate(cert, key, nil); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return config.Problems{loaded.Problem("tls.cert", err)}
+	}
+	return nil
 }
 
 func (c *certificate) config() *tls.Config {
