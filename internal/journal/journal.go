@@ -165,7 +165,7 @@ func assemble(dir string, o Options, l *lock, r *redo, steps []string) (*Journal
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if j.writer, err = newWriter(ctx, dir, d, o); err == nil {
-		err = j.openAhead(r, o.Ahead)
+		err = errors.Join(j.writer.files.hold(lockName), j.openAhead(r, o.Ahead))
 	}
 	if err == nil {
 		j.unfinished, err = j.writer.findUnfinished(ctx)

@@ -310,9 +310,9 @@ func (r *redo) remove() error {
 	if r == nil {
 		return nil
 	}
-	err := os.Remove(r.file.Name())
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	own, err := r.file.Stat()
+	if now, missing := os.Lstat(r.file.Name()); err == nil && missing == nil && os.SameFile(own, now) { // or it is another owner's
+		err = os.Remove(r.file.Name())
 	}
 	return errors.Join(err, r.file.Close())
 }

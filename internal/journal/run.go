@@ -27,7 +27,7 @@ func (j *Journal) append(r *request) error {
 		defer j.large.begin(r)()
 	}
 	j.boundLog(r.small())
-	if j.ahead.append(r, j.queue) {
+	if j.Present() == nil && j.ahead.append(r, j.queue) {
 		return nil
 	}
 	err := j.join(r)
@@ -246,7 +246,7 @@ func (j *Journal) finish() error {
 		marked = run(j.writer.do.markClosed, closed)
 	}
 	err := errors.Join(j.writer.close(), j.ahead.close())
-	clean := err == nil && !j.writer.damaged
+	clean := err == nil && !j.writer.damaged && j.Present() == nil
 	if clean && marked == nil {
 		if err := writeSums(j.dir, closed); err != nil { // the next owner looks at the structure instead
 			j.writer.log.Warn("cannot write checksums for the journal", "error", err)

@@ -28,6 +28,7 @@ type writer struct {
 	damaged bool // SQLite has said that the database is corrupt
 	// condemned is why nothing is written any more.
 	condemned error
+	files     files
 }
 
 // turnState is what Append must know of a turn.
@@ -43,11 +44,11 @@ type turnState struct {
 }
 
 func newWriter(ctx context.Context, dir string, d *database, o Options) (*writer, error) {
-	w := &writer{dir: dir, log: o.Logger, database: d, turns: map[string]*turnState{}}
+	w := &writer{dir: dir, files: files{dir: dir}, log: o.Logger, database: d, turns: map[string]*turnState{}}
 	w.pruner.limits, w.pruner.now = o.Retention.Defaulted(), o.Now
 	w.pruner.begin(nil)
 	w.held.limit, w.held.of = o.OwnerBytes, map[string]holding{}
-	if err := errors.Join(w.do.prepare(ctx, d.conn), w.held.load(ctx, d.conn)); err != nil {
+	if err := errors.Join(w.files.hold(DatabaseName), w.do.prepare(ctx, d.conn), w.held.load(ctx, d.conn)); err != nil {
 		return w, err
 	}
 	return w, errors.Join(w.do.lastPos.QueryRow().Scan(&w.pos), w.do.lastID.QueryRow().Scan(&w.lastID))
@@ -126,6 +127,9 @@ func (w *writer) forget(group []*request, failed bool) {
 func (w *writer) inTransaction(f func() error) error {
 	if w.condemned != nil {
 		return w.condemned
+	}
+	if err := w.files.present(); err != nil {
+		return err
 	}
 	err := run(w.do.begin)
 	if err == nil {

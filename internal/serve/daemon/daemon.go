@@ -250,7 +250,7 @@ func (d *daemon) apiConfig() httpapi.Config {
 
 // ready returns why no call can be made, if so.
 func (d *daemon) ready() error {
-	if err := d.record.ready(); err != nil {
+	if err := cmp.Or(d.record.ready(), d.present()); err != nil {
 		return err
 	}
 	return d.host.Ready()

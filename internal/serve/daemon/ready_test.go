@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,6 +62,35 @@ func TestUnreadyWithoutDescriptors(t *testing.T) {
 	limit(was.Cur)
 	d.waitReady()
 	w.mustRun(turn, "work", workArgs{Text: "x"})
+}
+
+// Without its state folder a daemon says so at once, and takes no calls whose record nobody
+// could find.
+func TestUnreadyWithoutItsState(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	d := w.daemon()
+	turn, gate := w.begin(), filepath.Join(w.dir, "go")
+	done := w.launch(turn, "work", workArgs{For: gate})
+	away := w.State + ".away"
+	if err := os.Rename(w.State, away); err != nil {
+		t.Fatal(err)
+	}
+	d.unready(w.State, "was removed or replaced", "restart")
+	w.letGo(gate)
+	if o := w.outcome(done); o.err != nil || !o.result.Unrecorded {
+		t.Errorf("the call that ran: %+v", o)
+	}
+	if _, err := w.client.Begin(wait.Context(t), api.TurnSpec{}); err == nil {
+		t.Error("a turn begins off the record")
+	}
+	d.waitLog("new calls are refused, since nothing can go on record")
+	if err := os.Rename(away, w.State); err != nil {
+		t.Fatal(err)
+	}
+	d.waitReady()
+	w.mustRun(w.begin(), "work", workArgs{})
+	d.waitLog("the journal is back where it was")
 }
 
 func TestUnreadyFromTheStart(t *testing.T) {

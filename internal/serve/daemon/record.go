@@ -76,6 +76,26 @@ func (r *recorder) ready() error {
 	return nil
 }
 
+// present returns why nothing goes on record any more, though nothing has failed yet.
+func (d *daemon) present() error {
+	if d.journal == nil {
+		return nil
+	}
+	return d.journal.Present()
+}
+
+// watchJournal logs once that the journal was taken away. was is what it returned before.
+func (d *daemon) watchJournal(was error) error {
+	err := d.present()
+	switch {
+	case err != nil && was == nil:
+		d.logger.Error("new calls are refused, since nothing can go on record", "error", err)
+	case err == nil && was != nil:
+		d.logger.Info("the journal is back where it was")
+	}
+	return err
+}
+
 func (r *recorder) log(one turn.Record) {
 	e := one.Event
 	logger := r.logger.With("turn", e.TurnID)

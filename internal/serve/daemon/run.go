@@ -21,6 +21,7 @@ func (d *daemon) run() error {
 	defer stop()
 	d.manager.ready(d.status())
 	last := quiet{ended: never}
+	var gone error // the journal
 	for {
 		select {
 		case s := <-d.options.Signals:
@@ -38,6 +39,7 @@ func (d *daemon) run() error {
 		case <-tick.C:
 			d.manager.status(d.status())
 			last = d.tidy(last)
+			gone = d.watchJournal(gone)
 			d.watchTokens()
 			_ = d.turns.Approvals().Flush()
 			d.trail.flush()
