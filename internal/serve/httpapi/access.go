@@ -8,7 +8,7 @@ import (
 // guarded lets through what comes from a place that may ask at all.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		patient := newPatientWriter(w, s.config.Stall)
+		patient := newPatientWriter(w, s.config.Stall, connOf(r.Context()))
 		// Of what is refused, too, net/http reads the rest of the body, and only
 		// then does it write the answer.
 		defer patient.extend(2 * s.config.Stall)

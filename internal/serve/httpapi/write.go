@@ -1,29 +1,37 @@
 package httpapi
 
 import (
+	"net"
 	"net/http"
 	"sync"
 	"time"
 )
 
-// patientWriter gives a client a while to take each piece of an answer, and
-// fails if it takes nothing: a reader that has gone to sleep holds no memory
-// here for ever.
+// patientWriter gives a client a while to take anything of an answer, and fails if it takes
+// nothing: a reader that has gone to sleep holds no memory here for ever.
 type patientWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	stall   time.Duration
+	conn    net.Conn
 
 	mu        sync.Mutex
 	curtailed bool
+	writing   bool        // something waits for the client, maybe
+	unsent    int         // at the last look
+	timer     *time.Timer // for the next one
 }
+
+// looks is how often within its stall a client is looked at. A socket can be written to only
+// when much of what is in it was taken, which a slow client may need longer for.
+const looks = 4
 
 // lastPatience is what is left of it for a stream once the daemon ends: what it
 // had to say is on record.
 const lastPatience = 2 * time.Second
 
-func newPatientWriter(w http.ResponseWriter, stall time.Duration) *patientWriter {
-	p := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), stall: stall}
+func newPatientWriter(w http.ResponseWriter, stall time.Duration, conn net.Conn) *patientWriter {
+	p := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), stall: stall, conn: conn}
 	p.extend(stall)
 	return p
 }
@@ -32,10 +40,49 @@ func newPatientWriter(w http.ResponseWriter, stall time.Duration) *patientWriter
 func (p *patientWriter) extend(by time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.move(by)
+}
+
+// move is extend for who holds the lock.
+func (p *patientWriter) move(by time.Duration) {
 	if p.curtailed {
 		by = min(by, lastPatience)
 	}
 	_ = p.control.SetWriteDeadline(time.Now().Add(by))
+}
+
+// begin is for what may wait for the client; end must follow.
+func (p *patientWriter) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.move(p.stall)
+	p.writing = true
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.stall/looks, p.look)
+	} else {
+		p.timer.Reset(p.stall / looks)
+	}
+}
+
+func (p *patientWriter) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writing = false
+	p.timer.Stop()
+}
+
+// look moves the limit if the client has taken anything since the last one.
+func (p *patientWriter) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.writing {
+		return
+	}
+	if now := unsent(p.conn); now != p.unsent {
+		p.unsent = now
+		p.move(p.stall)
+	}
+	p.timer.Reset(p.stall / looks)
 }
 
 // curtail leaves a client little time from now on.
@@ -46,19 +93,32 @@ func (p *patientWriter) curtail() {
 	p.extend(lastPatience)
 }
 
-const pieceBytes = 64 << 10
+const (
+	pieceBytes = 64 << 10
+	// writeBytes is what is written at once: a unix socket tells only of whole pieces that
+	// they were taken, and of no larger ones.
+	writeBytes = 16 << 10
+)
 
 // Write implements io.Writer.
 func (p *patientWriter) Write(b []byte) (n int, err error) {
+	defer p.end()
 	for {
-		piece := b[n:min(n+pieceBytes, len(b))]
-		p.extend(p.stall)
+		piece := b[n:min(n+writeBytes, len(b))]
+		p.begin()
 		m, err := p.ResponseWriter.Write(piece)
 		n += m
 		if err != nil || n == len(b) {
 			return n, err
 		}
 	}
+}
+
+// FlushError is for http.ResponseController.
+func (p *patientWriter) FlushError() error {
+	defer p.end()
+	p.begin()
+	return p.control.Flush()
 }
 
 // Unwrap is for http.ResponseController.
