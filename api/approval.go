@@ -30,7 +30,7 @@ type Approval struct {
 	By        string          `json:"by" jsonschema:"who gave it"`
 	At        time.Time       `json:"at"`
 	ExpiresAt time.Time       `json:"expiresAt,omitzero" jsonschema:"absent for a turn: it ends with that"`
-	Uses      int             `json:"uses" jsonschema:"how many calls have gone by it since the daemon began"`
+	Uses      int             `json:"uses" jsonschema:"how many calls have gone by it; a daemon that was killed has lost those of its last seconds"`
 	LastUse   time.Time       `json:"lastUse,omitzero"`
 	RevokedAt time.Time       `json:"revokedAt,omitzero" jsonschema:"it is over, but that could not be written for the next daemon yet; revoking it tries again"`
 }

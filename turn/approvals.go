@@ -25,6 +25,7 @@ type Approvals struct {
 	mu      sync.Mutex
 	list    []*KeptApproval
 	unsaved bool // Save has been given less than there is, or has kept too much
+	used    bool // since Save was given them
 }
 
 // ApprovalOptions are those of NewApprovals. With the zero value nothing outlives the
@@ -33,7 +34,7 @@ type ApprovalOptions struct {
 	// Kept are those for identities that an earlier process has saved.
 	Kept []KeptApproval
 	// Save is given all of those that there are for identities, whenever one comes or
-	// goes. An error keeps the new one from being given. Where one that goes cannot be
+	// goes, and by Flush. An error keeps the new one from being given. Where one that goes cannot be
 	// saved it is given none, which should need no room on a disk: people are asked again
 	// rather than passed over. It is called with a lock held that a call waits for.
 	Save func([]KeptApproval) error
@@ -117,14 +118,18 @@ func (a *Approvals) Revoke(id string, may func(owner string) bool) (api.Approval
 	return one.Approval, a.saveRevoked()
 }
 
-// Flush saves what could not be saved. To be called now and then, and at the end.
+// Flush saves what could not be saved, and how often approvals were used. To be called now
+// and then, and at the end. The error is about revocations alone.
 func (a *Approvals) Flush() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.unsaved {
-		return nil
+	if a.unsaved {
+		return a.saveRevoked()
 	}
-	return a.saveRevoked()
+	if a.used {
+		_ = a.save() // or the next Flush does
+	}
+	return nil
 }
 
 // EndSession ends what was approved for a session that is over.
@@ -169,7 +174,7 @@ func (a *Approvals) save() error {
 	if err := a.keep(own); err != nil {
 		return err
 	}
-	a.unsaved = false
+	a.unsaved, a.used = false, false
 	return nil
 }
 
@@ -230,6 +235,7 @@ func (a *Approvals) hold(c approvable) bool {
 	}
 	a.list[at].Uses++
 	a.list[at].LastUse = a.options.Now().UTC()
+	a.used = a.used || a.list[at].For == api.ForIdentity
 	return true
 }
 

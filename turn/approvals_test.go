@@ -79,6 +79,40 @@ func TestAnApprovalOfArguments(t *testing.T) {
 	})
 }
 
+// How often one was used outlives the process, and what is not used is not written again.
+func TestUsesAreKept(t *testing.T) {
+	var saved []KeptApproval
+	saves, full := 0, errors.New("full")
+	var fails error
+	o := ApprovalOptions{
+		Kept: []KeptApproval{{Approval: api.Approval{ID: "one", For: api.ForIdentity, Uses: 3}}},
+		Save: func(list []KeptApproval) error {
+			saves++
+			if fails == nil {
+				saved = slices.Clone(list)
+			}
+			return fails
+		},
+	}
+	a := NewApprovals(o)
+	flush := func(want int) {
+		t.Helper()
+		if err := a.Flush(); err != nil || saves != want {
+			t.Errorf("%d saves, want %d: %v", saves, want, err)
+		}
+	}
+	flush(0)
+	a.hold(approvable{})
+	fails = full
+	flush(1) // and nothing is revoked for that
+	fails = nil
+	flush(2)
+	flush(2)
+	if o.Kept = saved; len(saved) != 1 || NewApprovals(o).List()[0].Uses != 4 {
+		t.Errorf("kept: %+v", saved)
+	}
+}
+
 // An approval ends with what it is for, with its time, or when somebody takes it back.
 func TestApprovalsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
