@@ -90,7 +90,7 @@ var ErrTaken = errors.New("a turn of this id is on record")
 const MaxDepth = 8
 
 // ErrTooMany is why an owner can begin no more turns for now.
-var ErrTooMany = errors.New("too many turns of its owner are active: end some")
+var ErrTooMany = errors.New("too many turns of its owner are active")
 
 // ErrNoRoom is why an owner's turns can have nothing more on record for now.
 var ErrNoRoom = errors.New("there is no room on record")
@@ -121,10 +121,10 @@ func (m *Manager) admit(t *Turn, spec Spec) error {
 		t.info.Owner, t.view, t.most, t.room = parent.info.Owner, parent.view, parent.most, parent.room
 	}
 	if t.info.Owner != "" && m.owned(t.info.Owner) >= ownPart*(maxActive-len(m.active)) {
-		return fmt.Errorf("cannot begin a turn: the room for turns is for others, too: %w", ErrTooMany)
+		return fmt.Errorf("cannot begin a turn: %w, and the room for turns is for others, too", ErrTooMany)
 	}
 	if t.most > 0 && m.owned(t.info.Owner) >= t.most {
-		return fmt.Errorf("cannot begin a turn: %s may have %d turns at once (access: quota: turns): %w", t.info.Owner, t.most, ErrTooMany)
+		return fmt.Errorf("cannot begin a turn: %w: %s may have %d at once (access: quota: turns)", ErrTooMany, t.info.Owner, t.most)
 	}
 	if err := t.hasRoom(); err != nil {
 		return fmt.Errorf("cannot begin a turn: %w: %w", ErrNoRoom, err)

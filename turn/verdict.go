@@ -65,7 +65,7 @@ func unjournalled(c Call, err error) *api.Result {
 // noRoom is for a call whose owner has its quota on record.
 func noRoom(c Call, err error) *api.Result {
 	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonQuota, Message: notMade(c, err.Error()),
+		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonQuota, Message: notMade(c, err.Error()+": end some, and try again"),
 	}.Result()
 }
 

@@ -80,7 +80,7 @@ func (d *daemon) room(owner string) error {
 		return nil
 	}
 	if held := d.journal.Held(owner, most); held >= most {
-		return fmt.Errorf("the active turns of %s hold %d bytes of the journal, and its quota is %d (access: quota: record): end some and try again", owner, held, most)
+		return fmt.Errorf("the active turns of %s hold %d bytes of the journal, and its quota is %d (access: quota: record)", owner, held, most)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestATeamSharesADaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "may have 1 turns at once") {
+	if _, err := one.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "cannot begin a turn: too many turns of its owner are active: token narrow may have 1 at once (access: quota: turns): end some, and begin it then") {
 		t.Errorf("a turn beyond the quota: %v", err)
 	}
 	results, err := one.Run(wait.Context(t), first.TurnID, []api.Call{{ID: "1", Tool: "work"}, {ID: "2", Tool: "lines", Arguments: json.RawMessage(`{"text":"x"}`)}})

@@ -105,7 +105,7 @@ func TestAQuotaChangesWhileCallsRun(t *testing.T) {
 	runs, second := bound.begin(), bound.begin()
 	first := bound.launch(runs, "work", workArgs{For: file, Memory: 150})
 	ofOne := w.left() // processes
-	if _, err := bound.client.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "may have 2 turns at once") {
+	if _, err := bound.client.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "may have 2 at once (access: quota: turns): end some, and begin it then") {
 		t.Errorf("a turn beyond the quota: %v", err)
 	}
 	w.configure(strings.NewReplacer("turns: 2", "turns: 1", "running: 1", "running: 2", "700MiB", "100MiB").Replace(before))
@@ -114,7 +114,7 @@ func TestAQuotaChangesWhileCallsRun(t *testing.T) {
 	if err := bound.client.End(wait.Context(t), second); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bound.client.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "may have 1 turns at once") {
+	if _, err := bound.client.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "may have 1 at once (access: quota: turns): end some, and begin it then") {
 		t.Errorf("a turn beyond the new quota: %v", err)
 	}
 	w.letGo(file)

@@ -137,6 +137,9 @@ func (s *Server) begin(one *session, client string, made turn.Call, interactive 
 	t, err := s.config.Turns.Begin(spec)
 	if err != nil {
 		one.leave()
+		if errors.Is(err, turn.ErrTooMany) || errors.Is(err, turn.ErrNoRoom) {
+			err = fmt.Errorf("%w: end some, and try again", err)
+		}
 		return nil, err
 	}
 	c.t, c.made.Place = t, c.place
