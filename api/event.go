@@ -65,7 +65,8 @@ type Event struct {
 
 	// Of events of a call. ElapsedMs, Status (running), Fraction and Message
 	// belong to tool_progress, which comes every 5 s of a long call and when the
-	// tool reports; Stream (content, stdout, stderr) and Content to tool_output.
+	// tool reports (Message also to what the next host records of a turn whose host has
+	// died); Stream (content, stdout, stderr) and Content to tool_output.
 	// TimeoutMs, of tool_started and tool_timeout, is the timeout in force; 0 is
 	// infinite. Display, of tool_finished and tool_failed, is the result's message
 	// or text, cut at 2000 characters.

@@ -14,7 +14,8 @@ import (
 // Recover closes the turns that dead owners have left open, so that their events
 // end as those of any other turn: an abort by error, the end of each interaction
 // that was pending, for each call without a result one that says what became of
-// it, with the output that is on record, and the turn's end. It may be called
+// it, with the output that is on record, and the turn's end. They have the time of
+// the last event on record, and say that they were recorded now. It may be called
 // again.
 func (j *Journal) Recover(now time.Time) error {
 	if len(j.unfinished) == 0 {
@@ -42,7 +43,7 @@ func (j *Journal) Recover(now time.Time) error {
 // remains is what a dead owner has left of a turn.
 type remains struct {
 	turnID         string
-	now            time.Time
+	now, last      time.Time // last is that of the last event on record
 	seq            int64
 	aborted, ended bool
 	calls          []*lostCall
@@ -68,6 +69,9 @@ type lostQuestion struct {
 	open    bool
 }
 
+// recordedAt begins the message of what a dead owner has not recorded itself.
+const recordedAt = "its host had died: recorded at "
+
 // take notes what an event leaves to be closed.
 func (r *remains) take(stored Event) bool {
 	var e api.Event
@@ -75,6 +79,9 @@ func (r *remains) take(stored Event) bool {
 		return false
 	}
 	r.seq = stored.Seq
+	if e.Time.After(r.last) {
+		r.last = e.Time
+	}
 	switch e.Kind {
 	case api.EventTurnAbort:
 		r.aborted = true
@@ -225,7 +232,8 @@ func (c *lostCall) message(partial bool) string {
 
 func (r *remains) add(e api.Event, o *Outcome) {
 	r.seq++
-	e.Seq, e.Time, e.TurnID = r.seq, r.now, r.turnID
+	e.Seq, e.Time, e.TurnID = r.seq, r.last, r.turnID
+	e.Message = recordedAt + r.now.Format(time.RFC3339)
 	raw, err := json.Marshal(e)
 	if err != nil { // no event of these kinds has anything that is not
 		panic("bug: " + err.Error())

@@ -78,6 +78,17 @@ func TestRecoveredResults(t *testing.T) {
 		}
 	}
 	expectGrammar(t, r, "t")
+	turns, err := r.Turns(api.Filter{})
+	if last := start.Add(14 * time.Second); err != nil || len(turns) != 1 || !turns[0].Ended.Equal(last) {
+		t.Errorf("the turn ends at %v, want that of its last event, %v (%v)", turns, last, err)
+	}
+	for _, stored := range collect(t, r, "t", 0) {
+		var e api.Event
+		must(json.Unmarshal(stored.JSON, &e))
+		if made := e.Seq > 15; made != strings.HasPrefix(e.Message, "its host had died: recorded at 20") || made && !stored.Time.Equal(e.Time) {
+			t.Errorf("recorded later, %t: %s", made, stored.JSON)
+		}
+	}
 	if next := mustOpenAgain(t, j, dir); len(next.Unfinished()) != 0 {
 		t.Errorf("still open: %+v", next.Unfinished())
 	}
