@@ -79,7 +79,7 @@ func TestAnApprovalOfArguments(t *testing.T) {
 	})
 }
 
-// How often one was used outlives the process, and what is not used is not written again.
+// How often one was used outlives the process, and without new ones nothing is written.
 func TestUsesAreKept(t *testing.T) {
 	var saved []KeptApproval
 	saves, full := 0, errors.New("full")

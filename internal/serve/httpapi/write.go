@@ -95,7 +95,7 @@ func (p *patientWriter) curtail() {
 
 const (
 	pieceBytes = 64 << 10
-	// writeBytes is what is written at once: a unix socket tells only of whole pieces that
+	// writeBytes are written at once: a unix socket tells only of whole pieces that
 	// they were taken, and of no larger ones.
 	writeBytes = 16 << 10
 )

@@ -137,7 +137,7 @@ func read(m Machine, named string) *builder {
 	return &builder{loader: l, loaded: &Loaded{Path: path}}
 }
 
-// Problem is what is wrong with the setting at path, at its place.
+// Problem is a mistake in the setting at path, with its place.
 func (l *Loaded) Problem(path string, wrong error) Problem {
 	if s := l.set[path]; s.node != nil {
 		return s.node.problem(oneLine(wrong.Error()))
