@@ -15,7 +15,11 @@ var withoutBeginning = map[string]bool{"initialize": true, "ping": true, "server
 // begins says whether a request begins a session, or needs none: from 2026-07-28 on each
 // names its version.
 func begins(r *jsonrpc.Request) bool {
-	return r.Method == "initialize" || field(fieldsOf(r.Params)["_meta"], mcpsdk.MetaKeyProtocolVersion) >= multiRound
+	return r.Method == "initialize" || stateless(fieldsOf(r.Params))
+}
+
+func stateless(params exactFields) bool {
+	return field(params["_meta"], mcpsdk.MetaKeyProtocolVersion) >= multiRound
 }
 
 // tooEarly is why requests cannot be served before a session has begun: the SDK refuses

@@ -62,10 +62,10 @@ func unfitFields(method string, params exactFields) error {
 			}
 		}
 	}
-	switch method {
-	case "prompts/get":
+	switch {
+	case method == "prompts/get":
 		return fits[map[string]string]("params.arguments", params["arguments"])
-	case "logging/setLevel":
+	case method == "logging/setLevel" && !stateless(params): // which has no such method
 		return levelFits("params.level", params["level"])
 	}
 	return nil

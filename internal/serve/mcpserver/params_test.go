@@ -44,6 +44,7 @@ func TestUnfitParams(t *testing.T) {
 		{"tools/list", `{"_meta":{"progressToken":null}}`, ``},
 		{"tools/list", `null`, ``},
 		{"logging/setLevel", `{"level":"alert"}`, ``},
+		{"logging/setLevel", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`, ``}, // is an unknown method
 		{"prompts/get", `{"name":"p"}`, ``},
 		{"nope", `[]`, ``},
 	} {
