@@ -11,13 +11,19 @@ import (
 // ladder is what was done to end a call's processes.
 type ladder struct {
 	signals []string
-	seen    map[int]struct{} // processes of the tool met on it
+	seen    map[int]struct{} // processes met on it
+	ours    int              // of these: a command's adapter
 	silence time.Duration    // that was allowed when it began
 }
 
 func newLadder() ladder { return ladder{seen: map[int]struct{}{}} }
 
-func (l *ladder) meet(pids []int) {
+// meet notes processes. A command's adapter, which is alive as long as the command, is not
+// the tool's.
+func (l *ladder) meet(pids []int, command bool) {
+	if command && len(pids) > 0 {
+		l.ours = 1
+	}
 	for _, pid := range pids {
 		l.seen[pid] = struct{}{}
 	}
@@ -26,7 +32,7 @@ func (l *ladder) meet(pids []int) {
 // fill shows it in a result.
 func (l *ladder) fill(k *api.Kill) {
 	k.Signals = append(k.Signals, l.signals...)
-	k.Reaped = max(len(l.seen)-k.Survivors, 0)
+	k.Reaped = max(len(l.seen)-l.ours-k.Survivors, 0)
 	for _, signal := range k.Signals {
 		switch signal {
 		case "SIGTERM":
@@ -66,7 +72,7 @@ func (o *owner) signal() bool {
 	if err != nil {
 		o.Log.Warn("cannot signal every process of a call", "error", err)
 	}
-	o.ladder.meet(pids)
+	o.ladder.meet(pids, o.p.Request.Command != nil)
 	if len(pids) > 0 {
 		o.marks.term = began
 		o.ladder.signals = append(o.ladder.signals, "SIGTERM")
@@ -94,7 +100,7 @@ func (o *owner) countProcesses(byItself bool) {
 	if err != nil {
 		o.Log.Warn("cannot list the processes of a call", "error", err)
 	}
-	o.ladder.meet(pids)
+	o.ladder.meet(pids, o.p.Request.Command != nil)
 	own := 1
 	if o.found.Exited {
 		own = 0

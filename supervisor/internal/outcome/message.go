@@ -186,6 +186,10 @@ func processesSentence(r *api.Result) string {
 		return fmt.Sprintf("%d of its processes are gone, %d survived.", r.Kill.Reaped, r.Kill.Survivors)
 	case r.Kill.Cause == "":
 		return ""
+	case r.Kill.Reaped == 1 && r.Kill.Stage == "term":
+		return "Its one process has ended, by SIGTERM."
+	case r.Kill.Reaped > 1 && r.Kill.Stage == "term":
+		return fmt.Sprintf("All %d of its processes have ended, by SIGTERM.", r.Kill.Reaped)
 	case r.Kill.Reaped == 1:
 		return "Its one process was killed."
 	case r.Kill.Reaped > 1:
