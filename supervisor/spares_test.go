@@ -36,14 +36,19 @@ func TestASandboxWaitsForTheNextCall(t *testing.T) {
 	if got := call(t, host, first); got.Text() != "first\nmine\n" {
 		t.Fatalf("%s: %q", got.Status, got.Text())
 	}
-	for n := range int64(times(3, 20, 200)) {
+	n := int64(times(3, 20, 200))
+	for range n {
 		awaitSpares(t, host, 2)
 		next := shell("echo $WORD; ls; read line; echo $line")
 		next.Command.Stdin, next.Env = strings.NewReader("typed"), []string{"WORD=next"}
 		got := call(t, host, next)
-		if got.Text() != "next\ntyped\n" || got.Instance != api.InstanceFresh || taken(host) != n+1 {
-			t.Fatalf("%s: %q of a %s process, %d taken", got.Status, got.Text(), got.Instance, taken(host))
+		if got.Text() != "next\ntyped\n" || got.Instance != api.InstanceFresh {
+			t.Fatalf("%s: %q of a %s process", got.Status, got.Text(), got.Instance)
 		}
+	}
+	// One is passed over where the machine has other mounts than when it was made.
+	if got := taken(host); got > n || got < n/2 {
+		t.Errorf("%d of %d calls have taken one", got, n)
 	}
 	awaitSpares(t, host, 2)
 	echo := request("workspace", `{}`) // a plugin is another program, and has other files
