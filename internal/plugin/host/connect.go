@@ -78,7 +78,7 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	stop := context.AfterFunc(ctx, child.Kill)
 	defer stop()
 	if err := c.connect(ctx, child); err != nil {
-		if broken, ok := errors.AsType[*HandshakeError](err); !ok || !broken.Ended { // else it ends by itself, and how is worth knowing
+		if !Ended(err) { // else it ends by itself, and how is worth knowing
 			child.Kill()
 		}
 		c.removeFolder()
@@ -166,6 +166,12 @@ type HandshakeError struct {
 	// Ended says that the child has ended its output, or listens no more, as one
 	// does that has been killed.
 	Ended bool
+}
+
+// Ended says whether err is a HandshakeError of a child that has ended its output.
+func Ended(err error) bool {
+	broken, ok := errors.AsType[*HandshakeError](err)
+	return ok && broken.Ended
 }
 
 func (e *HandshakeError) Error() string {

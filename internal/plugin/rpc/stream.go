@@ -252,7 +252,7 @@ func (s *Stream) Send(m proto.Message, last bool) error {
 	if err := s.write(wire, last); err != nil {
 		return err
 	}
-	s.closed = s.closed || last
+	s.closed = last
 	if !last || s.c.accept == nil {
 		s.c.flush()
 	}
@@ -279,8 +279,7 @@ func (s *Stream) write(wire []byte, last bool) error {
 		s.respond()
 		s.window -= int64(n)
 		s.c.window -= int64(n)
-		s.closed = last && n == len(wire) && s.c.accept == nil
-		_ = s.c.framer.WriteData(s.id, s.closed, wire[:n])
+		_ = s.c.framer.WriteData(s.id, last && n == len(wire) && s.c.accept == nil, wire[:n])
 		wire = wire[n:]
 	}
 	return nil

@@ -30,7 +30,7 @@ func (o *owner) settle(now time.Time) {
 // failStart ends a call whose tool does not come up.
 func (o *owner) failStart(err error, now time.Time) {
 	o.found.StartErr = cmp.Or(o.found.StartErr, err) // the later one is what came of the first
-	if o.state == stateStarting && o.settleAt.IsZero() && !o.found.Exited && outcome.EndedStarting(err) {
+	if o.state == stateStarting && o.settleAt.IsZero() && !o.found.Exited && host.Ended(err) {
 		o.settleAt = now.Add(settleTime) // how it has ended comes on another way
 		return
 	}

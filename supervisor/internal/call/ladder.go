@@ -12,27 +12,26 @@ import (
 type ladder struct {
 	signals []string
 	seen    map[int]struct{} // processes met on it
-	ours    int              // of these: a command's adapter
 	silence time.Duration    // that was allowed when it began
 }
 
 func newLadder() ladder { return ladder{seen: map[int]struct{}{}} }
 
-// meet notes processes. A command's adapter, which is alive as long as the command, is not
-// the tool's.
-func (l *ladder) meet(pids []int, command bool) {
-	if command && len(pids) > 0 {
-		l.ours = 1
-	}
+func (l *ladder) meet(pids []int) {
 	for _, pid := range pids {
 		l.seen[pid] = struct{}{}
 	}
 }
 
-// fill shows it in a result.
-func (l *ladder) fill(k *api.Kill) {
+// fill shows it in a result. A command's adapter, which is alive as long as the command, is
+// not one of the tool's processes.
+func (l *ladder) fill(k *api.Kill, command bool) {
 	k.Signals = append(k.Signals, l.signals...)
-	k.Reaped = max(len(l.seen)-l.ours-k.Survivors, 0)
+	k.Reaped = len(l.seen) - k.Survivors
+	if command {
+		k.Reaped--
+	}
+	k.Reaped = max(k.Reaped, 0)
 	for _, signal := range k.Signals {
 		switch signal {
 		case "SIGTERM":
@@ -72,7 +71,7 @@ func (o *owner) signal() bool {
 	if err != nil {
 		o.Log.Warn("cannot signal every process of a call", "error", err)
 	}
-	o.ladder.meet(pids, o.p.Request.Command != nil)
+	o.ladder.meet(pids)
 	if len(pids) > 0 {
 		o.marks.term = began
 		o.ladder.signals = append(o.ladder.signals, "SIGTERM")
@@ -100,7 +99,7 @@ func (o *owner) countProcesses(byItself bool) {
 	if err != nil {
 		o.Log.Warn("cannot list the processes of a call", "error", err)
 	}
-	o.ladder.meet(pids, o.p.Request.Command != nil)
+	o.ladder.meet(pids)
 	own := 1
 	if o.found.Exited {
 		own = 0

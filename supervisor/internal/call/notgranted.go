@@ -149,12 +149,15 @@ var namedPath = lazy.Regexp("'(/[^'\n]+)'|\"(/[^\"\n]+)\"|`(/[^`\n]+)`|(?:^|[\\s
 // pathsIn leaves out those with the number of a line, as stack traces have them: they say
 // where a program was made, and not what it wanted.
 func pathsIn(said string) (paths []string) {
-	for _, at := range namedPath().FindAllStringIndex(said, maxNamedPaths) {
+	for _, at := range namedPath().FindAllStringSubmatchIndex(said, maxNamedPaths) {
 		if rest := said[at[1]:]; len(rest) > 1 && rest[0] == ':' && rest[1] >= '0' && rest[1] <= '9' {
 			continue
 		}
-		found := namedPath().FindStringSubmatch(said[at[0]:at[1]])
-		paths = append(paths, strings.TrimRight(strings.Join(found[1:], ""), ".!?"))
+		group := 2 // the one that has matched
+		for at[group] < 0 {
+			group += 2
+		}
+		paths = append(paths, strings.TrimRight(said[at[group]:at[group+1]], ".!?"))
 	}
 	return paths
 }

@@ -74,7 +74,7 @@ func (o *owner) makeResult() *api.Result {
 
 func (o *owner) fillKill(k *api.Kill) {
 	k.Stage, k.Cause, k.Survivors = "none", string(o.found.Cause), o.found.Survivors
-	o.ladder.fill(k)
+	o.ladder.fill(k, o.p.Request.Command != nil)
 	m := o.marks
 	if !m.term.IsZero() { // how late SIGTERM was, from the deadline itself where that is the cause
 		k.TermLatencyUs = max(m.term.Sub(o.stopDue()), 0).Microseconds()

@@ -243,19 +243,13 @@ func wholeToolError(e Evidence) *api.ToolError {
 // nothing of the tool where something else had ended it.
 func startError(e Evidence) *api.ToolError {
 	text := e.StartErr.Error()
-	if EndedStarting(e.StartErr) {
+	if host.Ended(e.StartErr) {
 		if classify(e).status != api.StatusStartFailed {
 			return nil
 		}
 		text = endedStarting(e, text)
 	}
 	return &api.ToolError{Kind: "error", Message: text}
-}
-
-// EndedStarting says whether a tool has not started since it ended its output.
-func EndedStarting(err error) bool {
-	broken, ok := errors.AsType[*host.HandshakeError](err)
-	return ok && broken.Ended
 }
 
 // endedStarting says how a tool has ended that was to have a handshake first.
