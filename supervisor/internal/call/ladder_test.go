@@ -30,3 +30,21 @@ func TestALateStarterIsNoSurvivor(t *testing.T) {
 		}
 	}
 }
+
+// A command's adapter is not one of the tool's processes.
+func TestTheAdapterIsNotReaped(t *testing.T) {
+	l := newLadder()
+	l.meet([]int{7, 8})
+	l.meet([]int{8})
+	for command, want := range map[bool]int{false: 2, true: 1} {
+		var k api.Kill
+		if l.fill(&k, command); k.Reaped != want {
+			t.Errorf("command %t: %d reaped, want %d", command, k.Reaped, want)
+		}
+	}
+	var k api.Kill
+	nothing := newLadder()
+	if nothing.fill(&k, true); k.Reaped != 0 {
+		t.Errorf("%d of no processes are reaped", k.Reaped)
+	}
+}
