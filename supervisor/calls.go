@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
@@ -108,8 +109,8 @@ func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
 			return guest, guest.Conn()
 		},
 		Start: func(ctx context.Context, c *call.Call) { s.bringUp(ctx, p, line, guest, c) },
-		Reached: func(tree call.Tree, c *call.Call, livesOn, drain bool) *api.Network {
-			return reached(tree, c, p, livesOn, drain)
+		Reached: func(tree call.Tree, c *call.Call, by time.Time, livesOn, drain bool) *api.Network {
+			return reached(tree, c, p, by, livesOn, drain)
 		},
 		Ending: ending,
 		Load:   s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir, SpillTotal: s.config.SpillTotalBytes,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/network"
@@ -140,14 +141,20 @@ func (n *netSession) open(s relay.Session, files []*os.File) (opened func(contex
 	return n.relay.client.Open(s, files)
 }
 
+// answerBy bounds the wait for an answer of the relay that may come until by: on a busy
+// machine it is late, and ending it would cost all other calls their connections.
+func answerBy(by time.Time) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), max(answerTime, time.Until(by)))
+}
+
 // End ends the session; nothing of it is left when it returns.
-func (n *netSession) End(drain bool) *api.Network {
+func (n *netSession) End(by time.Time, drain bool) *api.Network {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ended != nil {
 		return n.ended
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	ctx, cancel := answerBy(by)
 	defer cancel()
 	got, err := n.relay.client.End(ctx, n.id, drain)
 	if err != nil || got == nil {
@@ -205,24 +212,24 @@ func sessionOf(p *process.Process) *netSession {
 }
 
 // of is the call's part of what the session came to, which ends the count for it.
-func (n *netSession) of(c *call.Call, kept bool) *api.Network {
+func (n *netSession) of(c *call.Call, by time.Time, kept bool) *api.Network {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	v := n.part(c)
 	if !kept { // a process made ahead is all the call's own
 		v = &visit{}
 	}
-	r := *n.report(v.name)
+	r := *n.report(by, v.name)
 	r.Shared = v.shared
 	return &r
 }
 
 // report is what there is so far. The session is locked.
-func (n *netSession) report(name string) *api.Network {
+func (n *netSession) report(by time.Time, name string) *api.Network {
 	if n.ended != nil {
 		return n.lastOf(name)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	ctx, cancel := answerBy(by)
 	defer cancel()
 	got, err := n.relay.client.Report(ctx, n.id, name)
 	if err != nil || got == nil {
@@ -233,24 +240,24 @@ func (n *netSession) report(name string) *api.Network {
 
 // reached ends a call's connections, or of a process that lives on says what they
 // came to meanwhile.
-func reached(tree call.Tree, c *call.Call, p *prepare.Prepared, livesOn, drain bool) *api.Network {
+func reached(tree call.Tree, c *call.Call, p *prepare.Prepared, by time.Time, livesOn, drain bool) *api.Network {
 	g, _ := tree.(*kept.Guest)
 	if g == nil || sessionOf(g.Process) == nil {
 		return &api.Network{Mode: p.Plan.Receipt().Network, Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{}}
 	}
 	n := sessionOf(g.Process)
 	if !livesOn {
-		n.End(drain)
+		n.End(by, drain)
 	}
-	return n.of(c, p.Request.Keep != nil)
+	return n.of(c, by, p.Request.Keep != nil)
 }
 
 // ending begins the end of a call's connections, whose processes are being killed:
 // reached has less to wait for.
-func ending(tree call.Tree, drain bool) {
+func ending(tree call.Tree, by time.Time, drain bool) {
 	if g, _ := tree.(*kept.Guest); g != nil {
 		if n := sessionOf(g.Process); n != nil {
-			n.relay.s.tasks.Run("end a call's connections", func() { n.End(drain) })
+			n.relay.s.tasks.Run("end a call's connections", func() { n.End(by, drain) })
 		}
 	}
 }

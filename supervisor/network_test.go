@@ -329,6 +329,55 @@ func TestARelayThatDies(t *testing.T) {
 		return
 	}
 	host := newHost(t, supervisor.Config{})
+	c := startReached(t, host, l)
+	signalRelay(t, relayPID(t), syscall.SIGKILL)
+	c.Abort(api.ReasonUser)
+	if n := c.Result().Network; !strings.HasPrefix(n.Error, "network_error") || c.Result().Status != api.StatusCancelled {
+		t.Errorf("%s, %+v", c.Result().Status, n)
+	}
+	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK)
+}
+
+// A relay that is late, but not later than the call can wait, is not ended: that would cost
+// all calls their connections.
+func TestARelayThatIsLate(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	c := startReached(t, host, l)
+	pid := relayPID(t)
+	signalRelay(t, pid, syscall.SIGSTOP)
+	time.AfterFunc(time.Second, func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	c.Abort(api.ReasonUser)
+	if f := flowOf(t, c.Result(), "a.test", lab.EchoPort); f.Connections != 1 {
+		t.Errorf("%+v", c.Result().Network)
+	}
+	if now := relayPID(t); now != pid {
+		t.Errorf("the relay is %d, not %d", now, pid)
+	}
+}
+
+// A relay that does not answer is ended when the call must have its result.
+func TestARelayThatIsStopped(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	c := startReached(t, host, l)
+	signalRelay(t, relayPID(t), syscall.SIGSTOP)
+	c.Abort(api.ReasonUser)
+	if n := c.Result().Network; !strings.HasPrefix(n.Error, "network_error: the network relay does not answer") {
+		t.Errorf("%+v", n)
+	}
+	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK)
+}
+
+// startReached starts a call that has reached a destination, and stays.
+func startReached(t *testing.T, host *supervisor.Supervisor, l *lab.Lab) *supervisor.Call {
+	t.Helper()
 	r := reaching(t, l, with("a.test:2222"), "echo a.test:2222 x", "hang")
 	r.Timeouts = within(20 * time.Second)
 	events := make(chan api.Event, 100)
@@ -339,17 +388,12 @@ func TestARelayThatDies(t *testing.T) {
 			break
 		}
 	}
-	killRelay(t)
-	c.Abort(api.ReasonUser)
-	if n := c.Result().Network; !strings.HasPrefix(n.Error, "network_error") || c.Result().Status != api.StatusCancelled {
-		t.Errorf("%s, %+v", c.Result().Status, n)
-	}
-	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK)
+	return c
 }
 
-func killRelay(t *testing.T) {
+func signalRelay(t *testing.T, pid int, sig syscall.Signal) {
 	t.Helper()
-	if err := syscall.Kill(relayPID(t), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(pid, sig); err != nil {
 		t.Fatal(err)
 	}
 }

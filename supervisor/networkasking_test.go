@@ -173,7 +173,7 @@ func TestASessionEndsBehindItsBeginning(t *testing.T) {
 		n.mu.Unlock()
 	}
 	close(resume)
-	n.at.Network().End(false)
+	n.at.Network().End(time.Time{}, false)
 	if err := <-opened; err != nil {
 		t.Fatal(err)
 	}

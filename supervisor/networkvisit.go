@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
@@ -23,7 +24,7 @@ type unserved struct {
 var _ process.Network = (*unserved)(nil)
 
 // End closes the sockets, unless a call has them served.
-func (u *unserved) End(bool) *api.Network {
+func (u *unserved) End(time.Time, bool) *api.Network {
 	if !u.taken.Swap(true) {
 		u.sockets.Close()
 	}

@@ -58,8 +58,8 @@ const (
 	// relaySlack is how late its timers may be: the one of Go's runtime that looks
 	// after threads every 20 µs takes time from those that copy.
 	relaySlack = time.Millisecond
-	// relayTime bounds its start, and answerTime each of its answers: a relay that
-	// is later than that is ended, and its connections with it.
+	// relayTime bounds its start, and answerTime an answer for which a call has no more
+	// time than that: a relay that is later is ended, and its connections with it.
 	relayTime  = 10 * time.Second
 	answerTime = 700 * time.Millisecond
 )

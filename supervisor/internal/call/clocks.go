@@ -27,6 +27,9 @@ const (
 	boostAfter = 20 * time.Millisecond
 	// leastKillTime is how long a kill may take at least; see process.KillTime.
 	leastKillTime = budget.AnswerMargin / 2
+	// lastMoment is how long before its hard limit a result waits no more for its parts:
+	// files, network.
+	lastMoment = 50 * time.Millisecond
 	// minCPUCheck keeps the checks of a call near its CPU limit apart.
 	minCPUCheck = 2 * time.Millisecond
 )

@@ -40,15 +40,11 @@ type collection struct {
 	copies bool
 }
 
-// lastFiles is how long a collection whose time is over has for saying what it
-// has taken.
-const lastFiles = 50 * time.Millisecond
-
 var errFilesLate = errors.New("they were not collected before the answer was due")
 
 func (o *owner) collect(take func(context.Context) (export.Listing, error)) *collection {
 	f := &collection{done: make(chan struct{}), copies: o.p.FilesTo != nil}
-	f.ctx, f.cancel = context.WithDeadlineCause(o.making, o.hardLimit().Add(-lastFiles), errFilesLate)
+	f.ctx, f.cancel = context.WithDeadlineCause(o.making, o.hardLimit().Add(-lastMoment), errFilesLate)
 	o.helpers.Go(func() {
 		defer close(f.done)
 		f.found, f.err = take(f.ctx)
@@ -56,7 +52,8 @@ func (o *owner) collect(take func(context.Context) (export.Listing, error)) *col
 	return f
 }
 
-// wait returns what was taken in time.
+// wait returns what was taken in time; a collection whose time is over has a moment for
+// saying what that is.
 func (f *collection) wait() (export.Listing, error) {
 	defer f.cancel()
 	select {
@@ -67,7 +64,7 @@ func (f *collection) wait() (export.Listing, error) {
 	select {
 	case <-f.done:
 		return f.found, f.err
-	case <-time.After(lastFiles):
+	case <-time.After(lastMoment):
 		return export.Listing{}, errFilesLate
 	}
 }

@@ -11,11 +11,12 @@ import (
 )
 
 // Reached ends the connections of a call's processes, or where these live on says
-// what they came to since the call began. drain lets what was sent arrive.
-type Reached func(tree Tree, c *Call, livesOn, drain bool) *api.Network
+// what they came to since the call began. That is wanted until by. drain lets what was
+// sent arrive.
+type Reached func(tree Tree, c *Call, by time.Time, livesOn, drain bool) *api.Network
 
 // Ending begins the end of the connections of processes that are being killed.
-type Ending func(tree Tree, drain bool)
+type Ending func(tree Tree, by time.Time, drain bool)
 
 // PassedNetwork says that the call's network has passed the limit of that name.
 func (c *Call) PassedNetwork(limit string) {
@@ -143,5 +144,5 @@ func (o *owner) reached() *api.Network {
 	if o.tree == nil || o.Reached == nil {
 		return nil
 	}
-	return o.Reached(o.tree, o.Call, o.after != nil, o.found.Cause == outcome.CauseNone && o.found.Survivors == 0)
+	return o.Reached(o.tree, o.Call, o.hardLimit().Add(-lastMoment), o.after != nil, o.found.Cause == outcome.CauseNone && o.found.Survivors == 0)
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
@@ -11,8 +12,9 @@ import (
 // Network is what serves the connections of a process with network grants.
 type Network interface {
 	// End ends them, if that was not done before; nothing of them is left when it
-	// returns. drain lets what the tool had sent arrive.
-	End(drain bool) *api.Network
+	// returns. It may wait until by, and a while longer at most where that is near or
+	// past. drain lets what the tool had sent arrive.
+	End(by time.Time, drain bool) *api.Network
 }
 
 // Connector has somebody serve the sockets of a process, which it closes, and gives
@@ -32,7 +34,7 @@ func (p *Process) SetNetwork(n Network) { p.network.Store(&n) }
 
 func (p *Process) endNetwork() {
 	if n := p.Network(); n != nil {
-		n.End(false)
+		n.End(time.Now().Add(KillTime), false)
 	}
 }
 
