@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -282,6 +283,7 @@ func TestKeptProcessesInDisorder(t *testing.T) {
 	n := times(40, 80, 200)
 	tools := []string{"echo", "echo", "echo", "count", "fail", "silent", "wait", "late", "exit", "dying", "signal"}
 	var all sync.WaitGroup
+	var unkillable atomic.Int64
 	for i := range n {
 		all.Go(func() {
 			tool := tools[rand.IntN(len(tools))]
@@ -297,8 +299,11 @@ func TestKeptProcessesInDisorder(t *testing.T) {
 				c.Abort(api.ReasonUser)
 			}
 			result := c.Result()
-			if result.Kill.Survivors != 0 || result.Status == api.StatusUnkillable {
-				t.Errorf("%s: survivors: %+v", tool, result.Kill)
+			// On a starved machine the end may come later than a call can wait for it.
+			if late := result.Status == api.StatusUnkillable; late != (result.Kill.Survivors != 0) {
+				t.Errorf("%s is %s: %+v", tool, result.Status, result.Kill)
+			} else if late {
+				unkillable.Add(1)
 			}
 			if result.OK() && tool == "echo" && result.Text() != text {
 				t.Errorf("text %q, want %q", result.Text(), text)
@@ -306,5 +311,8 @@ func TestKeptProcessesInDisorder(t *testing.T) {
 		})
 	}
 	all.Wait()
-	eventually(t, "idle processes end", func() bool { return host.Host().Kept == 0 })
+	eventually(t, "all processes end", func() bool { return host.Host().Kept == 0 && host.Host().Stuck == 0 })
+	if late := int(unkillable.Load()); late > n/10 {
+		t.Errorf("the ends of %d of %d calls came too late", late, n)
+	}
 }
