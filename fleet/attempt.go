@@ -115,6 +115,7 @@ func (f *Fleet) receive(m *nats.Msg) {
 		x.bytes = len(m.Data) + len(x.frames)*stream.Overhead
 	}
 	switch {
+	case len(x.frames) > 0 && f.isForeign(worker, x.frames[0].Speaker):
 	case a == nil:
 		for _, frame := range x.frames {
 			f.answerLate(over, inbox, frame)
@@ -124,6 +125,15 @@ func (f *Fleet) receive(m *nats.Msg) {
 	case !a.of.queue.put(x):
 		f.cut(worker)
 	}
+}
+
+// isForeign says whether a life of the worker speaks for another one that this caller does
+// not know: a second process with its name and key knows nothing of the first one's calls.
+func (f *Fleet) isForeign(worker, speaker string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.peers[worker]
+	return speaker != "" && p != nil && p.epoch != speaker
 }
 
 // refuse counts what a worker sends that cannot be its word, and logs the first of it.

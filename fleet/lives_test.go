@@ -6,12 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet"
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -83,5 +87,38 @@ func TestOffersOfAnotherLife(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(w.dir, "run-w1", "ledger"))
 	if n := strings.Count(string(raw), "start "); err != nil || n != 1 {
 		t.Errorf("%d calls have started: %v", n, err)
+	}
+}
+
+// A second process with a worker's name and key gets no calls, and speaks for none, while
+// the first one is heard: that one's calls go on. Both sides say so.
+func TestTwoProcessesOfOneWorker(t *testing.T) {
+	t.Parallel()
+	callers, workers := &lines{}, &lines{}
+	w := newWorldWith(t, func(c *fleet.Config) { c.Logger = hclog.New(&hclog.LoggerOptions{Output: callers}) }, "w1")
+	first := w.work("w1", nil)
+	c := w.begun()
+	w.work("w1", func(c *worker.Config) {
+		c.Dir, c.Logger = c.Dir+"-second", hclog.New(&hclog.LoggerOptions{Output: workers})
+	})
+	wait.Until(t, "the caller says so", func() bool { return callers.count("two processes have the name") > 0 })
+	wait.Until(t, "the second one says so", func() bool { return workers.count("another process has the name") > 0 })
+	if got := w.call(shell("true")); !got.OK() {
+		t.Error(got.Message)
+	}
+	c.Abort(api.ReasonUser)
+	await(t, c.Done())
+	if got := c.Result(); got.Status != api.StatusCancelled || got.Output.Stdout.Head != "it runs\n" {
+		t.Errorf("%s: %s", got.Status, got.Message)
+	}
+	if n := callers.count("two processes"); n != 1 {
+		t.Errorf("it was logged %d times", n)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.there("w1") // the second one
+	if got := w.call(shell("true")); !got.OK() {
+		t.Error(got.Message)
 	}
 }

@@ -30,6 +30,8 @@ type peer struct {
 	cut         bool          // it has ignored credit, and is not listened to
 	drain       string        // the epoch that is to drain
 	refused     bool          // something of it was, and logged
+	rival       string        // epoch of another process with its name and key, heard since the last beat
+	rivalled    bool          // that was logged
 	refuses     uint64        // messages, in this epoch
 }
 
@@ -76,16 +78,24 @@ func (f *Fleet) hear(m *nats.Msg) {
 		f.peers[name] = p
 	}
 	fresh := p.epoch != b.Epoch
+	if fresh && p.lives() {
+		p.rival = b.Epoch
+		return
+	}
 	if fresh {
 		f.config.Logger.Info("a worker is there", "worker", name, "slots", b.Slots, "version", b.Version)
 		if p.refuses = 0; p.epoch == "" {
 			p.refuses = b.Refused // what was before this caller knew of it is not news
 		}
-		p.epoch, p.watch, p.since = b.Epoch, lease.Watch{}, now()
+		p.epoch, p.watch, p.since, p.rival, p.rivalled = b.Epoch, lease.Watch{}, now(), "", false
 		p.session, _ = f.curve.CallerSession(b.Xkey, b.Epoch) // without one, what it is sent is signed
 		if why := f.unlike(b); why != "" {
 			f.config.Logger.Warn("a worker gets no calls", "worker", name, "why", why)
 		}
+	}
+	if p.rival != "" && !p.rivalled {
+		p.rivalled = true
+		f.config.Logger.Warn("two processes have the name and the key of a worker, and the later one gets no calls: end it, or give it a name and a key of its own; it is not logged again", "worker", name)
 	}
 	p.watch.Heard(b.Number, now())
 	p.beat, p.offered = b, 0
@@ -96,6 +106,12 @@ func (f *Fleet) hear(m *nats.Msg) {
 		go f.echo() // so that it takes offers at once
 		f.kickAll()
 	}
+}
+
+// lives says whether the worker is heard: another process with its name and key takes its
+// place only when it is not, or has left.
+func (p *peer) lives() bool {
+	return p.epoch != "" && !p.beat.Leaving && p.watch.Silent(p.since, now()) < suspectAfter
 }
 
 // kickAll has each call look at its worker again. The caller holds mu.

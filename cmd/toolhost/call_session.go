@@ -25,6 +25,7 @@ type callSession struct {
 	turnID string
 	// partial is the call's output as far as it has come.
 	partial api.Partial
+	where   *api.Where // the worker that it was given to; nil for the daemon's own machine
 
 	ctx     context.Context // of all requests; ended by a third Ctrl-C
 	giveUp  context.CancelCauseFunc
@@ -70,8 +71,12 @@ func (s *callSession) lost(call api.Call, why error) *api.Result {
 	if s.partial.Cut() {
 		r.Warnings = append(r.Warnings, "not all of the output has arrived")
 	}
-	r.Message = fmt.Sprintf("[LOST] Tool %q was lost with its daemon: %v. %s The daemon's end kills all of its tools' processes, and so does the loss of the connection. Side effects may have happened.",
-		r.Tool, why, s.partial.Arrived())
+	end := "The daemon's end kills all of its tools' processes, and so does the loss of the connection."
+	if s.where != nil {
+		r.Where = s.where
+		end = fmt.Sprintf("Where the daemon has died, its worker %s ends it with the lease, 10s by default, and the grace period: it may run until then.", s.where.Worker)
+	}
+	r.Message = fmt.Sprintf("[LOST] Tool %q was lost with its daemon: %v. %s %s Side effects may have happened.", r.Tool, why, s.partial.Arrived(), end)
 	return r
 }
 
@@ -94,6 +99,9 @@ func (s *callSession) show() (show func(api.Record), shown func()) {
 		}
 		s.view.Take(e.Event)
 		s.partial.Take(e.Event)
+		if e.Kind == api.EventPlaced {
+			s.where = &api.Where{Worker: e.Worker, Attempt: e.Attempt, StillRunning: "unknown"}
+		}
 		s.question(e)
 		if s.flags.events {
 			unshown <- asJournalled(e).JSON

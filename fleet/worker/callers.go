@@ -24,6 +24,7 @@ type caller struct {
 	hold      lease.Hold
 	session   *seal.Session // of that life; nil until its curve key is known
 	drained   bool          // that life has asked for no more calls
+	other     *fleetv1.Echo // the last one for another process with the worker's name
 	before    *seal.Session // of the life before
 	// leases are those of launchers, by the seconds of grace that calls have.
 	leases   map[int64]*sandbox.Lease

@@ -30,7 +30,9 @@ func (w *Worker) hear(m *nats.Msg) {
 		w.endAll(c)
 	}
 	for _, echo := range b.Echoes {
-		if echo.Worker == w.config.Name && echo.Epoch == w.epoch {
+		if echo.Worker == w.config.Name && echo.Epoch != w.epoch {
+			w.rivalled(c, echo)
+		} else if echo.Worker == w.config.Name {
 			for _, a := range c.hears(&w.beats, b.Life, echo.Beat, w.config.Lease) {
 				w.end(a, api.ReasonDisconnect)
 				a.lose()
@@ -49,6 +51,23 @@ func (w *Worker) hear(m *nats.Msg) {
 	}
 	if deaf && !c.hold.Over(now()) {
 		go w.beat() // it may be offered calls now
+	}
+}
+
+// rivalled logs that another process with the worker's name and key is heard: an echo of an
+// earlier life, which has ended, names the same beat each time.
+func (w *Worker) rivalled(c *caller, echo *fleetv1.Echo) {
+	if before := c.other; before.GetEpoch() == echo.Epoch && echo.Beat > before.GetBeat() {
+		w.warnOnce(c.key, "another process has the name and the key of this worker, and has this caller's calls: end one of the two, or give it a name and a key of its own")
+	}
+	c.other = echo
+}
+
+// warnOnce logs something about a caller.
+func (w *Worker) warnOnce(key, what string) {
+	if line := key + " " + what; len(w.complaints) < maxComplaints && !w.complaints[line] {
+		w.complaints[line] = true
+		w.config.Logger.Warn(what+"; it is not logged again", "caller", key)
 	}
 }
 

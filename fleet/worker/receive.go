@@ -51,13 +51,10 @@ func (w *Worker) receive(m *nats.Msg) {
 // maxComplaints bounds the log about one life's callers.
 const maxComplaints = 100
 
-// complain counts what is wrong with a caller, and logs each thing once.
+// complain counts what a caller sends that is refused, and logs each thing once.
 func (w *Worker) complain(key, what string) {
 	w.refused++
-	if line := key + " " + what; len(w.complaints) < maxComplaints && !w.complaints[line] {
-		w.complaints[line] = true
-		w.config.Logger.Warn(what+"; it is not logged again", "caller", key)
-	}
+	w.warnOnce(key, what)
 }
 
 const notOurs = "what a caller sends is for another worker, or of another caller"
@@ -385,7 +382,9 @@ func (w *Worker) tell(a *attempt, say start.Answer) {
 }
 
 func (w *Worker) say(conn *nats.Conn, a *attempt, f *fleetv1.Frame) {
-	f.Epoch, f.Serial = a.id.Epoch, a.id.Serial
+	if f.Epoch, f.Serial = a.id.Epoch, a.id.Serial; f.Epoch != w.epoch {
+		f.Speaker = w.epoch
+	}
 	raw, err := proto.Marshal(f)
 	if err != nil || conn == nil {
 		return

@@ -843,7 +843,10 @@ type Frame struct {
 	What isFrame_What `protobuf_oneof:"what"`
 	// Frames of the same attempt that follow this one in the same message: each a Frame, without
 	// epoch and serial, that nothing follows. At most 64.
-	Then          [][]byte `protobuf:"bytes,11,rep,name=then,proto3" json:"then,omitempty"`
+	Then [][]byte `protobuf:"bytes,11,rep,name=then,proto3" json:"then,omitempty"`
+	// The epoch of the process that says it, where that is not the one that the attempt was
+	// offered to.
+	Speaker       string `protobuf:"bytes,12,opt,name=speaker,proto3" json:"speaker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -976,6 +979,13 @@ func (x *Frame) GetThen() [][]byte {
 		return x.Then
 	}
 	return nil
+}
+
+func (x *Frame) GetSpeaker() string {
+	if x != nil {
+		return x.Speaker
+	}
+	return ""
 }
 
 type isFrame_What interface {
@@ -2030,7 +2040,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04xkey\x18\x03 \x01(\tR\x04xkey\"\a\n" +
 	"\x05Drain\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
-	"\athrough\x18\x01 \x01(\x04R\athrough\"\xf6\x03\n" +
+	"\athrough\x18\x01 \x01(\x04R\athrough\"\x90\x04\n" +
 	"\x05Frame\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06serial\x18\x02 \x01(\x04R\x06serial\x120\n" +
@@ -2043,7 +2053,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x06queued\x18\t \x01(\v2\x19.toolhost.fleet.v1.QueuedH\x00R\x06queued\x12<\n" +
 	"\tpreparing\x18\n" +
 	" \x01(\v2\x1c.toolhost.fleet.v1.PreparingH\x00R\tpreparing\x12\x12\n" +
-	"\x04then\x18\v \x03(\fR\x04thenB\x06\n" +
+	"\x04then\x18\v \x03(\fR\x04then\x12\x18\n" +
+	"\aspeaker\x18\f \x01(\tR\aspeakerB\x06\n" +
 	"\x04what\"\"\n" +
 	"\x06Queued\x12\x18\n" +
 	"\awaiting\x18\x01 \x01(\x05R\awaiting\"\v\n" +
