@@ -228,11 +228,11 @@ func TestRefusals(t *testing.T) {
 	w.work("w1", func(c *worker.Config) { c.Ceilings = worker.Ceilings{MemoryBytes: 100 << 20, Timeout: time.Minute} })
 	small := supervisor.Limits{MemoryBytes: 50 << 20}
 	for want, change := range map[string]func(r *supervisor.Request){
-		"files of this machine (read)":                     func(r *supervisor.Request) { r.Sandbox = &supervisor.Policy{Read: []string{"/srv"}} },
-		"memory of 536870912 is over the worker's ceiling": func(r *supervisor.Request) { r.Limits = supervisor.Limits{} },
-		"timeout of 1h0m0s is over the worker's ceiling":   func(r *supervisor.Request) { r.Timeout = time.Hour },
-		"labels map[gpu:a100]":                             func(r *supervisor.Request) { r.Where = map[string]string{"gpu": "a100"} },
-		"nosuchprogram":                                    func(r *supervisor.Request) { r.Command.Argv = []string{"nosuchprogram"} },
+		"files of this machine (read)":                           func(r *supervisor.Request) { r.Sandbox = &supervisor.Policy{Read: []string{"/srv"}} },
+		"memory of 536870912 bytes is over the worker's ceiling": func(r *supervisor.Request) { r.Limits = supervisor.Limits{} },
+		"timeout of 1h0m0s is over the worker's ceiling":         func(r *supervisor.Request) { r.Timeout = time.Hour },
+		"labels map[gpu:a100]":                                   func(r *supervisor.Request) { r.Where = map[string]string{"gpu": "a100"} },
+		"nosuchprogram":                                          func(r *supervisor.Request) { r.Command.Argv = []string{"nosuchprogram"} },
 	} {
 		r := shell("echo ran")
 		r.Limits = small
@@ -246,6 +246,20 @@ func TestRefusals(t *testing.T) {
 	r.Limits = small
 	if got := w.call(r); !got.OK() {
 		t.Errorf("what is within the ceilings: %s", got.Message)
+	}
+}
+
+// A command that one worker lacks is looked for at the next one.
+func TestACommandThatWorkersLack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1", "w2")
+	w.work("w1", nil)
+	w.work("w2", nil)
+	r := shell("")
+	r.Command.Argv = []string{"nosuchprogram"}
+	got := w.call(r)
+	if got.Reason != api.ReasonNotFound || got.ToolError.Kind != "command_not_found" || got.Where.Attempt != 2 || len(got.Warnings) != 1 {
+		t.Errorf("%s %s: %+v %+v %q", got.Status, got.Reason, got.ToolError, got.Where, got.Warnings)
 	}
 }
 

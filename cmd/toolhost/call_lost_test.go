@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -47,5 +48,14 @@ func TestCallOfADaemonThatDies(t *testing.T) {
 		if r.Status != api.StatusLost || !r.Partial || !strings.HasPrefix(r.Text(), "1\n") || r.Retry.Retryable || r.TurnID == "" {
 			t.Errorf("result %s", stdout.String())
 		}
+	}
+}
+
+// What a worker runs outlives the daemon for as long as the lease, and the result says so.
+func TestACallAtAWorkerWhoseDaemonDies(t *testing.T) {
+	s := &callSession{where: &api.Where{Worker: "w1", Attempt: 1, StillRunning: "unknown"}}
+	r := s.lost(api.Call{ID: "one", Tool: "count"}, client.ErrBrokenOff)
+	if r.Where == nil || r.Where.StillRunning != "unknown" || !strings.Contains(r.Message, "worker w1 ends it with the lease") || strings.Contains(r.Message, "kills all") {
+		t.Errorf("%+v: %s", r.Where, r.Message)
 	}
 }

@@ -96,7 +96,7 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		return err
 	}
 	// What earlier lives left is ended here, before anybody hears of this one.
-	w.config.Supervisor.Ceiling = w.config.Ceilings.Networks()
+	w.config.Supervisor.Ceiling = w.config.Ceilings.Networks(w.config.Name)
 	if w.host, err = supervisor.New(ctx, w.config.Supervisor); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package portable
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -44,13 +43,13 @@ func (c Ceilings) Check(r supervisor.Request) error {
 	return nil
 }
 
-// Networks is the ceiling of the supervisor.
-func (c Ceilings) Networks() supervisor.Ceiling {
+// Networks is the ceiling of a worker's supervisor.
+func (c Ceilings) Networks(worker string) supervisor.Ceiling {
 	n := c.Network
 	if n.Network == "" {
 		n.Network = sandbox.NetworkNone
 	}
-	n.Source = cmp.Or(n.Source, "the worker's --network")
+	n.Source = "--network of worker " + worker
 	return n
 }
 
@@ -74,11 +73,11 @@ func below(path string, allowed []string) bool {
 
 func (c Ceilings) checkLimits(l supervisor.Limits) error {
 	for _, v := range []struct {
-		name        string
+		name, unit  string
 		asked, most int64
-	}{{"memory", l.MemoryBytes, c.MemoryBytes}, {"pids", l.Pids, c.Pids}, {"cpu", l.CPUPercent, c.CPUPercent}} {
+	}{{"memory", " bytes", l.MemoryBytes, c.MemoryBytes}, {"pids", "", l.Pids, c.Pids}, {"cpu", "%", l.CPUPercent, c.CPUPercent}} {
 		if v.most > 0 && (v.asked == 0 || v.asked > v.most) {
-			return fmt.Errorf("the limit %s of %d is over the worker's ceiling of %d", v.name, v.asked, v.most)
+			return fmt.Errorf("the limit %s of %d%s is over the worker's ceiling of %d%s: ask for less, or have its owner raise --max-%s", v.name, v.asked, v.unit, v.most, v.unit, v.name)
 		}
 	}
 	return nil
@@ -87,7 +86,7 @@ func (c Ceilings) checkLimits(l supervisor.Limits) error {
 // CheckTimeout says whether a timeout in force is over the ceiling.
 func (c Ceilings) CheckTimeout(timeout time.Duration) error {
 	if c.Timeout > 0 && timeout > c.Timeout {
-		return fmt.Errorf("the timeout of %s is over the worker's ceiling of %s", timeoutText(timeout), c.Timeout)
+		return fmt.Errorf("the timeout of %s is over the worker's ceiling of %s: ask for less, or have its owner raise --max-timeout", timeoutText(timeout), c.Timeout)
 	}
 	return nil
 }

@@ -47,11 +47,11 @@ func TestCeilingsOfFiles(t *testing.T) {
 
 // Nothing of the network is open unless the owner says so.
 func TestCeilingOfTheNetwork(t *testing.T) {
-	if got := (Ceilings{}).Networks(); got.Network != sandbox.NetworkNone {
+	if got := (Ceilings{}).Networks("w1"); got.Network != sandbox.NetworkNone {
 		t.Errorf("%+v", got)
 	}
 	host := supervisor.Ceiling{Network: sandbox.NetworkHost}
-	if got := (Ceilings{Network: host}).Networks(); got.Network != sandbox.NetworkHost {
+	if got := (Ceilings{Network: host}).Networks("w1"); got.Network != sandbox.NetworkHost {
 		t.Errorf("%+v", got)
 	}
 }

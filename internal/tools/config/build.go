@@ -45,11 +45,21 @@ func (b *builder) build() {
 	for _, g := range b.root.groups["tools"] {
 		b.loaded.Tools = append(b.loaded.Tools, b.entry(g))
 	}
+	b.checkUnused()
 	b.checkAmounts(b.given)
 	b.loaded.Config.Timeouts = append(b.loaded.Config.Timeouts, asks(b.given, budget.RankFlag)...)
 	b.overrule(&b.loaded.Default)
 	for i := range b.loaded.Tools {
 		b.overrule(&b.loaded.Tools[i])
+	}
+}
+
+// checkUnused looks at what is otherwise looked at for the tools of a class.
+func (b *builder) checkUnused() {
+	for name, class := range b.classes {
+		if !slices.ContainsFunc(b.loaded.Tools, func(t Tool) bool { return t.Class == name }) {
+			b.checkGrants(class)
+		}
 	}
 }
 

@@ -120,6 +120,7 @@ func firstOf(l layer, paths ...string) (setting, bool) {
 // checkTool looks for settings that contradict one another.
 func (b *builder) checkTool(t *Tool, g *group) {
 	b.checkStorage(*t)
+	b.checkGrants(t.settings)
 	b.checkResolved(t, g.at)
 	b.checkClaims(t)
 	b.checkTurns(t)
@@ -131,11 +132,39 @@ func (b *builder) checkTool(t *Tool, g *group) {
 	b.checkProgram(t)
 }
 
-// checkDir wants the working directory to be one that the call will see, in or
-// around what it is granted, as the supervisor does.
+// checkGrants wants what a call is granted to be there, unless it is a worker's.
+func (b *builder) checkGrants(settings layer) {
+	for path := range settings {
+		if strings.HasPrefix(path, "where.") {
+			return
+		}
+	}
+	for _, path := range []string{"read", "write"} {
+		if s, set := settings[path]; set && s.source.Layer != LayerFlag {
+			for _, n := range s.node.items {
+				b.isThere(n, pathSome)
+			}
+		}
+	}
+}
+
+// isThere says whether a path is, and complains if not.
+func (b *builder) isThere(n *node, must int) bool {
+	path, wrong := b.path(n)
+	if n.value == workspaceWord || wrong != "" || sandbox.OwnFolder(path) {
+		return true
+	}
+	if wrong = b.missing(path, must); wrong != "" {
+		b.refuse(n, wrong)
+	}
+	return wrong == ""
+}
+
+// checkDir wants the working directory to be a folder, unless it is a worker's, and one
+// that the call will see, in or around what it is granted, as the supervisor does.
 func (b *builder) checkDir(t *Tool) {
 	s, ok := t.settings["dir"]
-	if !ok || t.Sandbox.Tier == sandbox.TierNone || sandbox.OwnFolder(t.Dir) {
+	if !ok || len(t.Where) == 0 && !b.isThere(s.node, pathFolder) || t.Sandbox.Tier == sandbox.TierNone || sandbox.OwnFolder(t.Dir) {
 		return
 	}
 	for _, granted := range slices.Concat(t.Sandbox.Read, t.Sandbox.Write) {
@@ -253,6 +282,7 @@ func (b *builder) checkServerTool(one, server *Tool, g *group) {
 		b.checkClaims(one)
 	}
 	b.checkStorage(*one)
+	b.checkGrants(one.settings)
 	b.checkResolved(one, g.at)
 	b.checkTier(one)
 	b.checkData(one)

@@ -21,6 +21,19 @@ var fleetCases = map[string]hostCase{
 	"fleet.local":   {"fleet: {local: never}", func(l *Loaded) any { return l.Fleet.Local }, "never"},
 }
 
+// What a worker has need not be on the daemon's machine.
+func TestPathsOfAWorker(t *testing.T) {
+	for _, text := range []string{
+		"tools: {a: {command: [ls], where: {gpu: a}, read: [/nosuch/r], write: [/nosuch/w], dir: /nosuch/w}}",
+		"classes: {far: {where: {gpu: a}}}\ntools: {a: {command: [ls], class: far, read: [/nosuch]}}",
+		"classes: {far: {where: {gpu: a}, read: [/nosuch]}}",
+	} {
+		if _, err := load(t, text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // What would leave a fleet open, or is not what it should be, is said where it stands.
 func TestWrongFleets(t *testing.T) {
 	for text, want := range map[string]string{

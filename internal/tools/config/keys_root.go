@@ -279,10 +279,7 @@ var dirKind = &kind{
 		if n.shape == text && n.value == workspaceWord {
 			return sandbox.Workspace, ""
 		}
-		path, wrong := r.path(n)
-		if wrong == "" && !sandbox.OwnFolder(path) {
-			wrong = r.missing(path, pathFolder)
-		}
+		path, wrong := r.path(n) // checkDir looks whether it is there
 		return path, wrong
 	},
 	write: writePath,

@@ -131,6 +131,7 @@ var mistakes = []struct{ text, want string }{
 	{"tools: {t: {plugin: bin/search, data: true, workspace: 5MiB}}", `workspace limits nothing with data`},
 	{"tools: {t: {plugin: bin/search, read: ~/src}}", `is not a list: write [~/src]`},
 	{"tools: {t: {plugin: bin/search, read: [~/nosuch]}}", `1:40: tools.t.read[0]: "~/nosuch" names /home/me/nosuch, which does not exist`},
+	{"classes: {c: {read: [~/nosuch]}}", `1:22: classes.c.read[0]: "~/nosuch" names /home/me/nosuch, which does not exist`},
 	{"tools: {t: {plugin: bin/search, read: [/tmp]}}", `"/tmp" cannot be granted: every call has its own /tmp`},
 	{"tools: {t: {plugin: bin/search, dir: ~/notes.txt}}", `which is not a folder`},
 	{"tools: {t: {plugin: bin/search, dir: ~/src}}", `dir /home/me/src is not granted: name it in read or write, too`},

@@ -249,7 +249,20 @@ func startError(e Evidence) *api.ToolError {
 		}
 		text = endedStarting(e, text)
 	}
-	return &api.ToolError{Kind: "error", Message: text}
+	return &api.ToolError{Kind: startErrorKind(e.StartErr), Message: text}
+}
+
+// startErrorKind is that of a program which cannot be executed, where the host has found that, too.
+func startErrorKind(err error) string {
+	refused, _ := errors.AsType[*Refusal](err)
+	switch {
+	case refused == nil:
+	case refused.Reason == api.ReasonNotFound:
+		return toolErrorKinds[pluginv1.ToolError_KIND_COMMAND_NOT_FOUND]
+	case refused.Reason == api.ReasonNotExecutable:
+		return toolErrorKinds[pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE]
+	}
+	return toolErrorKinds[pluginv1.ToolError_KIND_ERROR]
 }
 
 // endedStarting says how a tool has ended that was to have a handshake first.

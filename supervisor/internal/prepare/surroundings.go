@@ -162,7 +162,7 @@ func (n *preparation) placeCommand(policy sandbox.Resolved) error {
 }
 
 // commandPath is where the host has a command that is not simply in the call's
-// PATH; empty if it is, or is nowhere.
+// PATH; empty if it is.
 func (n *preparation) commandPath(policy sandbox.Resolved) (string, error) {
 	name := n.Request.Command.Argv[0]
 	if strings.Contains(name, "/") {
@@ -187,7 +187,7 @@ func (n *preparation) commandPath(policy sandbox.Resolved) (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", nil // the adapter says so, as a shell would
+		return "", outcome.Refuse(api.StatusStartFailed, api.ReasonNotFound, fmt.Errorf("no command %q in PATH: install it below /usr, or give its path", name))
 	}
 	return path, nil
 }
