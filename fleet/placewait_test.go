@@ -39,3 +39,21 @@ func TestCallsWaitForAPlace(t *testing.T) {
 		t.Errorf("started in the order %q, %v", got, err)
 	}
 }
+
+// A call that waits for the only worker goes on waiting while that is started again.
+func TestCallsWaitForAWorkerThatComesBack(t *testing.T) {
+	t.Parallel()
+	h := &held{newWorld(t, "w1"), t.TempDir()}
+	first := h.work("w1", h.oneSlot)
+	a := h.busy("a", "w1")
+	b := h.start("b")
+	h.wait(1)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, a.Done())
+	h.wait(1)
+	h.work("w1", h.oneSlot)
+	h.runs("b")
+	h.ends("b", b, "w1")
+}

@@ -226,7 +226,7 @@ func (c *remote) choose() (place.Worker, bool) {
 
 func (c *remote) refused(a *attempt, why string, never *fleetv1.Never) {
 	c.state.Refused(a.n)
-	c.refusals = append(c.refusals, refusal{a, why, never})
+	c.refusals = append(c.refusals, refusal{of: a, why: why, never: never})
 }
 
 // arrive takes a message.

@@ -160,6 +160,8 @@ type refusal struct {
 	of    *attempt // nil: of none
 	why   string
 	never *fleetv1.Never // the worker's word that it will not start it, if it has said so
+	// silent: nothing is heard of the worker, or it knows nothing of the offer.
+	silent bool
 }
 
 func (r refusal) String() string {
@@ -175,6 +177,15 @@ func (c *remote) whyNot() string {
 		all = append(all, r.String())
 	}
 	return strings.Join(all, "; ")
+}
+
+// later says whether the call may be made another time: where workers are busy, or one for
+// which it has waited may be started again.
+func (c *remote) later() bool {
+	return (c.waits || len(c.refusals) > 0) && !slices.ContainsFunc(c.refusals, func(r refusal) bool {
+		why := r.never.GetWhy()
+		return !r.silent && why != fleetv1.Why_WHY_BUSY && (why != fleetv1.Why_WHY_DRAINING || !c.waits)
+	})
 }
 
 // all says whether the call is not made for these reasons alone.

@@ -104,10 +104,10 @@ func (c *remote) joins(awaits awaited) bool {
 	return in
 }
 
-// waitsForPlace has a call wait that all workers were too busy for, as long as it may be
-// offered again.
+// waitsForPlace has a call wait that all workers were too busy for, or that has lost its
+// place with them, as long as it may be offered again.
 func (c *remote) waitsForPlace() bool {
-	return c.aborted == 0 && c.failed == nil && len(c.attempts) < start.MaxAttempts && c.all(fleetv1.Why_WHY_BUSY) && c.joins(aPlace)
+	return c.aborted == 0 && c.failed == nil && len(c.attempts) < start.MaxAttempts && c.later() && c.joins(aPlace)
 }
 
 // mayAsk says whether workers are to be asked: by a call that waits for a place once there

@@ -31,11 +31,13 @@ func newHeld(t *testing.T, adjust func(*fleet.Config), names ...string) *held {
 	t.Helper()
 	h := &held{newWorldWith(t, adjust, names...), t.TempDir()}
 	for _, name := range names {
-		h.work(name, func(c *worker.Config) {
-			c.Slots, c.Ceilings.Write, c.Labels = 1, []string{h.dir}, map[string]string{"pool": "any"}
-		})
+		h.work(name, h.oneSlot)
 	}
 	return h
+}
+
+func (h *held) oneSlot(c *worker.Config) {
+	c.Slots, c.Ceilings.Write, c.Labels = 1, []string{h.dir}, map[string]string{"pool": "any"}
 }
 
 func asItIs(*fleet.Config) {}
