@@ -153,7 +153,7 @@ func (g *guard) tell(err error) {
 	defer g.mu.Unlock()
 	g.since++
 	if now := time.Now(); g.logged.IsZero() || now.Sub(g.logged) >= tellEvery {
-		g.logger.Warn("telemetry cannot be sent, and is lost", "signal", g.signal, "failures", g.since, "error", text.Bytes(err.Error(), maxErrorBytes))
+		g.logger.Warn("telemetry cannot be sent, and is lost", "signal", g.signal, "failures", g.since, "error", text.Bytes(plain(err).Error(), maxErrorBytes))
 		g.logged, g.since = now, 0
 	}
 }

@@ -20,7 +20,7 @@ func newSpanExporter(p signalPlan, e Export) (sdktrace.SpanExporter, error) {
 	if p.protocol == ProtocolGRPC {
 		return otlptracegrpc.New(ctx, options(p, e, otlptracegrpc.WithEndpointURL, otlptracegrpc.WithHeaders, otlptracegrpc.WithTimeout)...)
 	}
-	return otlptracehttp.New(ctx, options(p, e, otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders, otlptracehttp.WithTimeout)...)
+	return otlptracehttp.New(ctx, append(options(p, e, otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders, otlptracehttp.WithTimeout), otlptracehttp.WithProxy(proxy))...)
 }
 
 func newMetricExporter(p signalPlan, e Export) (sdkmetric.Exporter, error) {
@@ -28,7 +28,7 @@ func newMetricExporter(p signalPlan, e Export) (sdkmetric.Exporter, error) {
 	if p.protocol == ProtocolGRPC {
 		return otlpmetricgrpc.New(ctx, options(p, e, otlpmetricgrpc.WithEndpointURL, otlpmetricgrpc.WithHeaders, otlpmetricgrpc.WithTimeout)...)
 	}
-	return otlpmetrichttp.New(ctx, options(p, e, otlpmetrichttp.WithEndpointURL, otlpmetrichttp.WithHeaders, otlpmetrichttp.WithTimeout)...)
+	return otlpmetrichttp.New(ctx, append(options(p, e, otlpmetrichttp.WithEndpointURL, otlpmetrichttp.WithHeaders, otlpmetrichttp.WithTimeout), otlpmetrichttp.WithProxy(proxy))...)
 }
 
 // options are those of any of the exporters; each exporter has its own type.

@@ -48,7 +48,7 @@ func newLogExporter(p signalPlan, e Export) (sdklog.Exporter, error) {
 	if p.protocol == ProtocolGRPC {
 		return otlploggrpc.New(ctx, options(p, e, otlploggrpc.WithEndpointURL, otlploggrpc.WithHeaders, otlploggrpc.WithTimeout)...)
 	}
-	return otlploghttp.New(ctx, options(p, e, otlploghttp.WithEndpointURL, otlploghttp.WithHeaders, otlploghttp.WithTimeout)...)
+	return otlploghttp.New(ctx, append(options(p, e, otlploghttp.WithEndpointURL, otlploghttp.WithHeaders, otlploghttp.WithTimeout), otlploghttp.WithProxy(proxy))...)
 }
 
 // Send sends all of the records, or none.
@@ -58,7 +58,7 @@ func (l *AuditLogs) Send(ctx context.Context, records []journal.Audit) (sent int
 		l.logger.Emit(ctx, logOf(&records[i]))
 	}
 	if err := l.exporter.Export(ctx, l.made.records); err != nil {
-		return 0, err
+		return 0, plain(err)
 	}
 	return len(records), nil
 }
