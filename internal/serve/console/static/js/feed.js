@@ -4,7 +4,7 @@
 // more turns are active, one of the three goes round. Nothing is lost by that: a
 // stream goes on behind the last event that was seen.
 
-import { active, apply, applyActive, lose, skip } from './store.js';
+import { active, apply, applyActive, applyPast, keepOver, lose, skip } from './store.js';
 
 const maxStreams = 3;
 const roundIdleMs = 300; // a stream that goes round moves on after this silence
@@ -12,6 +12,7 @@ const roundMs = 2000; // and after this in any case
 const pollMs = 1000;
 const hiddenPollMs = 5000;
 const pollTimeoutMs = 10_000;
+const clockMs = 2000; // how far our clock may be from the daemon's, unnoticed
 const silenceMs = 45_000; // the daemon sends a heartbeat every 15 s
 const firstRetryMs = 500;
 const maxRetryMs = 15_000;
@@ -30,6 +31,9 @@ export class Feed {
   #seen = new Map(); // turn id: when its stream was given up
   #notBefore = new Map(); // turn id: when it may be tried again
   #focus = new Set();
+  #since = ''; // when the page was opened
+  #looking = false; // at what is on record
+  #recorded = true; // as far as is known
   #failures = 0;
   #wake = () => {};
   #poked = false;
@@ -95,9 +99,25 @@ export class Feed {
     try {
       const list = await this.#api.activeTurns(AbortSignal.timeout(pollTimeoutMs));
       this.#here(list);
+      this.#past();
       return this.#visible() ? pollMs : hiddenPollMs;
     } catch (error) {
       return this.#away(error);
+    }
+  }
+
+  /** Turns that are over between two questions are on record alone, if there is one. */
+  async #past() {
+    if (this.#looking || !this.#recorded || !this.#visible()) return;
+    this.#looking = true;
+    this.#since ||= new Date(this.#api.now() - clockMs).toISOString();
+    try {
+      const list = await this.#api.pastTurns({ since: this.#since, limit: keepOver }, AbortSignal.timeout(pollTimeoutMs));
+      this.#changed(applyPast(this.#state, list));
+    } catch (error) {
+      this.#recorded = error.code !== 'no_history'; // what is active is seen all the same
+    } finally {
+      this.#looking = false;
     }
   }
 
@@ -110,6 +130,7 @@ export class Feed {
   }
 
   #away(error) {
+    this.#recorded = true; // perhaps, by another daemon
     if (error.status === 401 || error.status === 403) {
       this.#told({ kind: error.status === 401 ? 'signedOut' : 'forbidden', error });
       return maxRetryMs;

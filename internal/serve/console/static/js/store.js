@@ -10,7 +10,7 @@ export const keepEnded = 400; // ended calls of a turn
 const keepEndedChars = 8 * 1024; // of an ended call's output
 
 export function createState() {
-  return { turns: new Map() };
+  return { turns: new Map(), past: false };
 }
 
 function newTurn(id) {
@@ -320,6 +320,23 @@ export function lose(state, id, now) {
   if (!turn || turn.over) return;
   turn.lost = true;
   finish(turn, now);
+}
+
+/**
+ * applyPast brings in turns on record: those that were too short to be seen active. It
+ * returns the ids of those that are new.
+ */
+export function applyPast(state, list) {
+  state.past = true; // it is known what has ended
+  const found = list.filter((t) => t.ended && !state.turns.has(t.turnId));
+  for (const of of found) {
+    const turn = turnOf(state, of.turnId);
+    const endedAt = Date.parse(of.ended);
+    Object.assign(turn, { over: true, agentId: of.agentId ?? '', seq: of.events, startedAt: Date.parse(of.started), endedAt, counts: of.outcomes ?? {} });
+    if (of.state === 'aborted') turn.abortedAt = endedAt;
+  }
+  prune(state);
+  return found.map((t) => t.turnId);
 }
 
 function prune(state) {

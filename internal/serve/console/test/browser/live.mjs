@@ -58,6 +58,21 @@ test('a turn is cancelled: all of its calls, and no other turn', async () => {
   await p.done();
 });
 
+test('turns that are over before they are seen have just ended', async () => {
+  const p = await page();
+  await p.locator('.live-recent', { hasText: 'No turn has ended since this page was opened.' }).or(p.locator('.recent li').first()).first().waitFor();
+  // The page asks what is active between them, and never while one is.
+  const short = async (name) => {
+    const turn = await host.begin({ agentId: name });
+    await host.run(turn, [call('quick', { text: 'done' })]);
+    await host.end(turn);
+  };
+  await p.route('**/api/turns/active', (route) => route.fulfill({ json: { turns: [] } }));
+  for (const name of ['brief_1', 'brief_2']) await short(name);
+  for (const name of ['brief_1', 'brief_2']) await p.locator('.recent li', { hasText: name }).locator('.tally', { hasText: '1' }).waitFor();
+  await p.done();
+});
+
 test('the time is counted here: green under 10 s, yellow to 30 s, red over', async () => {
   const p = await page('/#/tools');
   p.allowed.push(/404|ERR_FAILED/);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { active, apply, applyActive, asking, asks, callElapsed, callsOf, createState, idsOf, keepEnded, keepOver, lose, recent, skip, turnElapsed, underWay } from '../../static/js/store.js';
+import { active, apply, applyActive, applyPast, asking, asks, callElapsed, callsOf, createState, idsOf, keepEnded, keepOver, lose, recent, skip, turnElapsed, underWay } from '../../static/js/store.js';
 
 const at = (s) => new Date(1_700_000_000_000 + s * 1000).toISOString();
 const ms = (s) => 1_700_000_000_000 + s * 1000;
@@ -158,4 +158,16 @@ test('what is kept is bounded', () => {
 
 test('ids that a daemon may know a call by', () => {
   assert.deepEqual([idsOf('a'), idsOf('a#2'), idsOf('a#b')], [['a'], ['a#2', 'a'], ['a#b']]);
+});
+
+test('turns on record that were never seen active have ended, and others are as they were seen', () => {
+  const w = world('seen');
+  w.say('turn_start', 0);
+  const past = (turnId, second, fields = {}) => ({ turnId, agentId: 'me', state: 'ended', started: at(second), ended: at(second + 1), events: 9, calls: 1, outcomes: { ok: 1 }, ...fields });
+  assert.deepEqual(applyPast(w.state, [past('seen', 0), past('short', 1), past('stopped', 2, { state: 'aborted', outcomes: { cancelled: 1 } }), past('open', 3, { state: 'open', ended: undefined })]), ['short', 'stopped']);
+  assert.deepEqual(recent(w.state).map((t) => [t.id, t.endedAt, t.abortedAt, t.counts]), [['stopped', ms(3), ms(3), { cancelled: 1 }], ['short', ms(2), 0, { ok: 1 }]]);
+  assert.deepEqual(active(w.state).map((t) => t.id), ['seen']);
+  assert.deepEqual(applyPast(w.state, [past('short', 1)]), []);
+  applyPast(w.state, Array.from({ length: 2 * keepOver }, (_, i) => past(`more${i}`, 10 + i)));
+  assert.equal(recent(w.state).length, keepOver);
 });

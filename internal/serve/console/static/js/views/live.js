@@ -27,7 +27,7 @@ class Live {
   #askTitle = h('h2', { tabindex: -1 }, 'Waiting for you');
   #noTurns = h('div', { class: 'empty', hidden: true });
   #noAsks = h('p', { class: 'empty-line' }, 'Nothing waits for you.');
-  #noRecent = h('p', { class: 'empty-line' }, 'No turn has ended since this page was opened.');
+  #noRecent = h('p', { class: 'empty-line' });
   #more = h('p', { class: 'turn-more', hidden: true });
   #rove;
 
@@ -78,6 +78,7 @@ class Live {
     const over = recent(state);
     this.#recent.sync(over, (t) => t.id);
     show(this.#noRecent, over.length === 0);
+    setText(this.#noRecent, `No turn ${state.past ? 'has ended' : 'was seen to end'} since this page was opened.`);
     this.#count(turns);
     this.#rove.one();
   }
