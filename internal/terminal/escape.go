@@ -5,6 +5,7 @@ package terminal
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/lazy"
@@ -14,10 +15,14 @@ import (
 // SGR (ECMA-48).
 var colour = lazy.Regexp(`^\x1b\[[0-9;:]*m`)
 
-// Escape makes control characters visible. New lines and tabs stay; for a
-// command's own output so do colours and carriage returns, which could forge a
-// line of ours elsewhere.
-func Escape(s string, command bool) string {
+// Escape makes characters visible that control, or that show as nothing. New lines
+// and tabs stay, and what output has for good reasons (ofWriting); for a command's
+// own output so do colours and carriage returns, which could forge a line of ours
+// elsewhere.
+func Escape(s string, command bool) string { return escape(s, command, ofWriting) }
+
+// escape leaves the characters of keep as they are.
+func escape(s string, command bool, keep *unicode.RangeTable) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		if command && s[i] == '\r' {
@@ -33,14 +38,21 @@ func Escape(s string, command bool) string {
 			}
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		writeVisible(&b, r, s[i:i+size])
+		if unicode.Is(keep, r) {
+			b.WriteString(s[i : i+size])
+		} else {
+			writeVisible(&b, r, s[i:i+size])
+		}
 		i += size
 	}
 	return b.String()
 }
 
-// OneLine is Escape for text of somebody else's in a line of ours.
-func OneLine(s string) string { return strings.ReplaceAll(Escape(s, false), "\n", `\n`) }
+// OneLine is Escape for text of somebody else's in a line of ours, such as what a
+// human is to approve: nothing in it may be unseen.
+func OneLine(s string) string {
+	return strings.ReplaceAll(escape(s, false, &unicode.RangeTable{}), "\n", `\n`)
+}
 
 // Cell is OneLine for a table whose columns tabs part.
 func Cell(s string) string { return strings.ReplaceAll(OneLine(s), "\t", `\t`) }
@@ -53,7 +65,9 @@ func writeVisible(b *strings.Builder, r rune, raw string) {
 		fmt.Fprintf(b, `\x%02x`, raw[0])
 	case r < 0x20 || isC1(r):
 		fmt.Fprintf(b, `\x%02x`, r)
-	case turnsText(r):
+	case unseen(r) && r > 0xffff:
+		fmt.Fprintf(b, `\U%08x`, r)
+	case unseen(r):
 		fmt.Fprintf(b, `\u%04x`, r)
 	default:
 		b.WriteString(raw)
@@ -63,8 +77,17 @@ func writeVisible(b *strings.Builder, r rune, raw string) {
 // isC1: DEL and the controls that are one byte in 8-bit character sets.
 func isC1(r rune) bool { return r >= 0x7f && r < 0xa0 }
 
-// turnsText: the direction of what is around, or the line, which some terminals
-// end there.
-func turnsText(r rune) bool {
-	return r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+// unseen characters show as nothing, or change the direction of what is around or
+// the line, which some terminals end there. The console's format.js has the same.
+func unseen(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == brailleBlank
+}
+
+const brailleBlank = 0x2800
+
+// ofWriting are the unseen characters that ordinary output has: soft hyphens, what
+// joins letters and emoji or picks how one looks, and the blanks of plots.
+var ofWriting = &unicode.RangeTable{
+	R16:         []unicode.Range16{{Lo: 0xad, Hi: 0xad, Stride: 1}, {Lo: 0x200c, Hi: 0x200d, Stride: 1}, {Lo: brailleBlank, Hi: brailleBlank, Stride: 1}, {Lo: 0xfe00, Hi: 0xfe0f, Stride: 1}},
+	LatinOffset: 1,
 }

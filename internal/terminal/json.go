@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 )
 
 // JSON is w for JSON, whose encoders leave characters in strings alone that a
-// terminal obeys: these are escaped where w is one. Every write has to be of
+// terminal obeys, or shows as nothing: these are escaped where w is one. Every write has to be of
 // whole characters.
 func JSON(w io.Writer) io.Writer {
 	if f, ok := w.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
@@ -39,7 +40,9 @@ func escapeJSON(raw []byte) []byte {
 	for len(raw) > 0 {
 		r, size := utf8.DecodeRune(raw)
 		if obeyed(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
 		} else {
 			b.Write(raw[:size])
 		}
@@ -48,6 +51,6 @@ func escapeJSON(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// obeyed is what a terminal may obey. JSON has no bytes that are not UTF-8: of
+// obeyed is what a terminal may obey, or show as nothing. JSON has no bytes that are not UTF-8: of
 // these, which a terminal may take for controls, nothing is kept.
-func obeyed(r rune) bool { return isC1(r) || turnsText(r) || r == utf8.RuneError }
+func obeyed(r rune) bool { return isC1(r) || unseen(r) || r == utf8.RuneError }

@@ -17,6 +17,7 @@ func TestEscapedJSONMeansTheSame(t *testing.T) {
 		"{\"a\": [1, \"ä\\n\"]}\n":       "{\"a\": [1, \"ä\\n\"]}\n",
 		"\"\u009b2J\u007f\"":             `"\u009b2J\u007f"`,
 		"{\"\u202egnp.exe\":\"\u2066\"}": `{"\u202egnp.exe":"\u2066"}`,
+		"\"a\u200b\U000e0041\"":          `"a\u200b\udb40\udc41"`,
 		"\"\x9b2J\"":                     `"\ufffd2J"`,
 		`"\\` + "\u0085" + `"`:           `"\\\u0085"`,
 	} {

@@ -61,27 +61,41 @@ export function pace(ms) {
   return ms <= 30_000 ? 'slow' : 'late';
 }
 
-const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+// What controls, shows as nothing, or changes how other characters look, as in the
+// terminal: internal/terminal/escape.go.
+const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\u{e0000}-\u{e0fff}]/gu;
+
+// Of these, what ordinary output has: soft hyphens, what joins letters and emoji or
+// picks how one looks, and the blanks of plots.
+const ofWriting = /[\u00ad\u200c\u200d\u2800\ufe00-\ufe0f]/u;
+
+function mark(c) {
+  const code = c.codePointAt(0);
+  if (code < 0x20) return String.fromCharCode(0x2400 + code);
+  if (code === 0x7f) return '\u2421';
+  return `\u27e8${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
+}
 
 /**
- * printable shows the control characters of a text, so that none of them can
- * change how the rest looks. Tabs and line feeds stay.
+ * printable shows the characters of a text that control or are unseen, so that none
+ * of them can change how the rest looks, or be approved by a human who does not see
+ * it. Tabs and line feeds stay.
  */
 export function printable(text) {
-  return text.replace(/\r\n/g, '\n').replace(control, (c) => {
-    const code = c.charCodeAt(0);
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return '\u2421';
-    return `\u27e8${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
-  });
+  return text.replace(/\r\n/g, '\n').replace(unseen, mark);
+}
+
+/** readable is printable for what a tool has written: what writing needs stays. */
+export function readable(text) {
+  return text.replace(/\r\n/g, '\n').replace(unseen, (c) => (ofWriting.test(c) ? c : mark(c)));
 }
 
 /** word is a printable text on one line, whatever is in it. */
 export const word = (text) => printable(text).replace(/[\t\n]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)));
 
-/** line is the last line of a text that is not empty, cut at most characters. */
+/** line is the last line of an output that is not empty, cut at most characters. */
 export function line(text, most = 200) {
-  const last = printable(text).trimEnd().split('\n').at(-1).trim();
+  const last = readable(text).trimEnd().split('\n').at(-1).trim();
   return last.length > most ? last.slice(0, most) + '…' : last;
 }
 

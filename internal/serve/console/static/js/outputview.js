@@ -2,7 +2,7 @@
 // has scrolled away from it.
 
 import { h, setText, show } from './dom.js';
-import { printable, size } from './format.js';
+import { readable, size } from './format.js';
 
 const nearEndPx = 24;
 
@@ -37,7 +37,7 @@ export class OutputView {
   #add(chunk) {
     const end = chunk.at + chunk.text.length;
     if (end <= this.#shown) return;
-    const text = printable(chunk.text.slice(Math.max(0, this.#shown - chunk.at)));
+    const text = readable(chunk.text.slice(Math.max(0, this.#shown - chunk.at)));
     const last = this.#pre.lastElementChild;
     if (last && Number(last.dataset.at) === chunk.at) {
       last.append(text);

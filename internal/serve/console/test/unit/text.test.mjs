@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { able, exact, parse } from '../../static/js/exact.js';
 import { fit } from '../../static/js/draw.js';
-import { brief, head, line, pace, printable, size, span, timer, word } from '../../static/js/format.js';
+import { brief, head, line, pace, printable, readable, size, span, timer, word } from '../../static/js/format.js';
 import { append, newOutput, shrink, tail, textOf } from '../../static/js/output.js';
 import { EventParser } from '../../static/js/sse.js';
 import { href, parse as parseAddress } from '../../static/js/route.js';
@@ -20,6 +20,8 @@ test('the pace: green under 10 s, yellow to 30 s, red over', () => {
 
 test('no control character gets through', () => {
   assert.equal(printable('a\u001b[31mb\u0000\tc\r\nd\re\u202ef\u007f\u009b'), 'a␛[31mb␀\tc\nd␍e⟨202E⟩f␡⟨009B⟩');
+  assert.equal(printable('rm\u200b \u{e0041}\u3164\u00ad❤\ufe0f\u200d🔥'), 'rm⟨200B⟩ ⟨E0041⟩⟨3164⟩⟨00AD⟩❤⟨FE0F⟩⟨200D⟩🔥');
+  assert.equal(readable('a\u200bb\u202e\u{e0041} soft\u00ad❤\ufe0f\u200d🔥\u2800'), 'a⟨200B⟩b⟨202E⟩⟨E0041⟩ soft\u00ad❤\ufe0f\u200d🔥\u2800');
   assert.equal(line('one\ntwo\u001b\n\n'), 'two␛');
   assert.equal(line('x'.repeat(300), 10), 'xxxxxxxxxx…');
   assert.equal(brief('0123456789abcdef', 8), '…9abcdef');

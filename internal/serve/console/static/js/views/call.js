@@ -2,7 +2,7 @@
 
 import { h, fill, show } from '../dom.js';
 import { icon } from '../icons.js';
-import { count, json, printable, size, span } from '../format.js';
+import { count, json, printable, readable, size, span } from '../format.js';
 import { textOf } from '../output.js';
 import { iconOf, nameOf, reasonOf, toneOf } from '../status.js';
 import { href } from '../route.js';
@@ -97,7 +97,7 @@ function block(title, ...children) {
   return h('section', { class: 'block' }, h('h2', {}, title), children);
 }
 
-const pre = (text, label) => h('pre', { class: 'output tall', tabindex: 0, role: 'region', 'aria-label': label }, printable(text));
+const pre = (text, label) => h('pre', { class: 'output tall', tabindex: 0, role: 'region', 'aria-label': label }, readable(text));
 
 function contents(result) {
   const text = result.content.map(textOf).join('');
