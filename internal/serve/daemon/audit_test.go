@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -212,5 +213,31 @@ func TestAuditIsSentAndHoldsUpNothing(t *testing.T) {
 		if !json.Valid([]byte(raw)) {
 			t.Errorf("not JSON: %q", line)
 		}
+	}
+}
+
+// The end waits for all receivers that take connections and never answer at the same
+// time: each of them for three seconds.
+func TestDeafReceiversAreWaitedForTogether(t *testing.T) {
+	t.Parallel()
+	deaf, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	w := newWorld(t, fmt.Sprintf("telemetry: {otlp: {endpoint: \"http://%s\", audit: true}, syslog: {address: \"tls://%[1]s\"}}\n", deaf.Addr()))
+	d := w.daemon()
+	w.mustRun(w.begin(), "lines", map[string]string{"text": "x"})
+	d.signal(syscall.SIGTERM)
+	d.waitLog("stopped")
+	began := time.Now()
+	if code := d.code(); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	if n := strings.Count(d.log.text(), "audit records are lost"); n != 2 {
+		t.Errorf("%d receivers have missed records", n)
+	}
+	if took := time.Since(began); took > 2*3*time.Second {
+		t.Errorf("the end took %s", took)
 	}
 }

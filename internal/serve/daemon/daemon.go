@@ -298,10 +298,7 @@ func (d *daemon) close() error {
 	if d.host != nil {
 		errs = append(errs, d.closeHost())
 	}
-	d.trail.close()
-	if d.telemetry != nil {
-		d.telemetry.Close() // its last word is of a host without calls
-	}
+	d.sendRest()
 	if d.tools != nil {
 		errs = append(errs, d.tools.packs.Close())
 	}
@@ -314,6 +311,17 @@ func (d *daemon) close() error {
 	d.listeners.close()
 	d.manager.close()
 	return errors.Join(errs...)
+}
+
+// sendRest sends what waits to be sent: receivers that are broken are waited for at the
+// same time.
+func (d *daemon) sendRest() {
+	var all sync.WaitGroup
+	all.Go(d.trail.close)
+	if d.telemetry != nil {
+		all.Go(d.telemetry.Close) // its last word is of a host without calls
+	}
+	all.Wait()
 }
 
 // hostLimit bounds the wait for a process that the kernel does not release.

@@ -179,9 +179,11 @@ func hashOfFiles(paths []string) string {
 
 // close sends what waits.
 func (t *trail) close() {
+	var all sync.WaitGroup
 	for _, o := range t.outboxes {
-		o.Close()
+		all.Go(o.Close)
 	}
+	all.Wait()
 }
 
 // late is by how much a change must be older than its record for the record to say so.
