@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"bufio"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -51,6 +54,48 @@ func (n *notices) waitFor(line string) {
 	}
 }
 
+// socketOf is a socket as a service manager has it, which listens until the test is over.
+func (w *world) socketOf() (path string, file *os.File) {
+	w.t.Helper()
+	path = filepath.Join(w.dir, "given")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = l.Close() })
+	if file, err = l.File(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = file.Close() })
+	return path, file
+}
+
+// activated is the command of a daemon to which a service manager hands over a socket.
+func (w *world) activated(socket *os.File, variables ...string) *process {
+	w.t.Helper()
+	d := w.command()
+	// Only the process itself knows its id before it begins.
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	d.cmd.Path, d.cmd.Args = shell, []string{"sh", "-c", `LISTEN_PID=$$ WATCHDOG_PID=$$ exec "$0"`, os.Args[0]}
+	d.cmd.Env = append(append(d.cmd.Env, "LISTEN_FDS=1", "LISTEN_FDNAMES=toolhost.socket"), variables...)
+	d.cmd.ExtraFiles = []*os.File{socket}
+	return d
+}
+
+// clientAt has connections of its own.
+func (w *world) clientAt(socket string) *client.Client {
+	w.t.Helper()
+	c, err := client.New(client.Options{Socket: socket})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.Close)
+	return c
+}
+
 // A service manager hands over sockets, hears how things stand, and its
 // variables go no further.
 func TestServiceManager(t *testing.T) {
@@ -62,26 +107,8 @@ func TestServiceManager(t *testing.T) {
 	}
 	defer conn.Close()
 	n := listen(t, conn)
-	given := filepath.Join(w.dir, "given")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: given, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	file, err := l.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	d := w.command()
-	// Only the process itself knows its id before it begins.
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.cmd.Path, d.cmd.Args = shell, []string{"sh", "-c", `LISTEN_PID=$$ WATCHDOG_PID=$$ exec "$0"`, os.Args[0]}
-	d.cmd.Env = append(d.cmd.Env, "NOTIFY_SOCKET="+conn.LocalAddr().String(), "LISTEN_FDS=1", "LISTEN_FDNAMES=toolhost.socket", "WATCHDOG_USEC=20000")
-	d.cmd.ExtraFiles = []*os.File{file}
+	given, file := w.socketOf()
+	d := w.activated(file, "NOTIFY_SOCKET="+conn.LocalAddr().String(), "WATCHDOG_USEC=20000")
 	d.start()
 	n.waitFor("READY=1")
 	n.waitFor("STATUS=")
@@ -89,10 +116,8 @@ func TestServiceManager(t *testing.T) {
 	if _, err := os.Lstat(w.Socket); !os.IsNotExist(err) {
 		t.Errorf("it has made a socket of its own: %v", err)
 	}
-	if w.client, err = client.New(client.Options{Socket: given}); err != nil {
-		t.Fatal(err)
-	}
-	d.client = w.client
+	d.client = w.clientAt(given)
+	w.client = d.client
 	environment := saidBy(w.mustRun(w.begin(), "work", workArgs{Variables: true}))
 	for _, name := range handedOver {
 		if strings.Contains(environment, name+"=") {
@@ -110,6 +135,46 @@ func TestServiceManager(t *testing.T) {
 	}
 	if _, err := os.Lstat(given); err != nil {
 		t.Errorf("the socket that was handed over: %v", err)
+	}
+}
+
+// While calls finish, whoever connects by a socket that was handed over is answered: who
+// runs them needs further connections. From then on clients wait in the socket.
+func TestStopAtASocketThatWasHandedOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	given, file := w.socketOf()
+	d := w.activated(file).start()
+	w.client = w.clientAt(given)
+	d.client = w.client
+	d.waitReady()
+	turn := w.begin()
+	done := w.launch(turn, "work", workArgs{For: filepath.Join(w.dir, "never")})
+	d.signal(syscall.SIGTERM)
+	d.waitLog("stopping")
+	d.client = w.clientAt(given)
+	d.unready("the daemon is about to end")
+	if err := w.clientAt(given).Abort(wait.Context(t), turn); err != nil {
+		t.Errorf("to abort: %v", err)
+	}
+	if o := w.outcome(done); o.err != nil || o.result.Status != api.StatusCancelled || o.result.Reason != api.ReasonUser {
+		t.Errorf("the call: %+v", o)
+	}
+	if code := d.code(); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	early, err := net.Dial("unix", given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer early.Close()
+	if _, err := early.Write([]byte("GET /api/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	w.activated(file).start()
+	answer, err := http.ReadResponse(bufio.NewReader(early), nil)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Errorf("who came before the next daemon: %+v, %v", answer, err)
 	}
 }
 
