@@ -20,7 +20,7 @@ func (m *metrics) begin() {
 	}
 	for counter, known := range map[*prometheus.CounterVec]words{
 		m.kills: killCauses, m.signals: signals, m.denials: denyReasons, m.aborts: abortReasons, m.lost: lossReasons,
-		m.reloads: wordsOf(reloadResult(true), reloadResult(false)),
+		m.reloads: wordsOf(reloadResult(true), reloadResult(false)), m.exportErrors: wordsOf("traces", "metrics"), m.lostAudit: wordsOf("otlp", "syslog"),
 	} {
 		for word := range known {
 			counter.WithLabelValues(word)
@@ -32,6 +32,11 @@ func (m *metrics) begin() {
 	for kind := range questions {
 		for outcome := range outcomes {
 			m.interactions.WithLabelValues(kind, outcome)
+		}
+	}
+	for tier := range tiers {
+		for hierarchy := range hierarchies {
+			m.tiers.WithLabelValues(tier, hierarchy)
 		}
 	}
 	for method, profile := range map[string]string{"Call": budget.ToolCall, "Describe": budget.MessageRoute} {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 const docPath = "../../../docs/telemetry.md"
@@ -60,6 +62,26 @@ func TestDocsExplainLabels(t *testing.T) {
 			if !strings.Contains(labels, "\n| `"+label+"` |") {
 				t.Errorf("%s does not explain the label %s of %s", docPath, label, d.name)
 			}
+		}
+	}
+}
+
+// Every attribute of a call's spans is in the docs.
+func TestDocsNameAttributes(t *testing.T) {
+	raw, err := os.ReadFile(docPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := timedOut().Result
+	code := 1
+	r.Exit.Code, r.Where, r.Timing.HumanWaitMs = &code, &api.Where{Worker: "w"}, 5
+	span := newTraced(&ended{result: r})
+	if len(span.kill) == 0 || len(span.attributes) < 20 {
+		t.Fatalf("attributes are missing: %v, %v", span.attributes, span.kill)
+	}
+	for _, a := range append(span.attributes, span.kill...) {
+		if !strings.Contains(string(raw), "`"+string(a.Key)+"`") {
+			t.Errorf("%s does not name the attribute %s", docPath, a.Key)
 		}
 	}
 }

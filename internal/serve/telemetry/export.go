@@ -48,7 +48,6 @@ func newExports(c Config, m *metrics, all prometheus.Gatherer) (*exports, error)
 	guard := func(signal string) *guard {
 		g := &guard{life: life, logger: c.Logger, signal: signal}
 		g.failed = func() { m.exportErrors.WithLabelValues(signal).Inc() }
-		m.exportErrors.WithLabelValues(signal)
 		return g
 	}
 	if plan.traces.on {
