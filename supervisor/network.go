@@ -31,6 +31,17 @@ type Ceiling struct {
 	Source string
 }
 
+// Refuses returns why calls with a policy go beyond the ceiling, whatever their paths are.
+// What else is wrong with it is for the calls to say.
+func (l Ceiling) Refuses(p Policy) error {
+	p.Read, p.Write, p.Workspace = nil, nil, ""
+	resolved, err := p.Resolve()
+	if err != nil {
+		return nil
+	}
+	return l.refuses(resolved)
+}
+
 // refuses says why a policy goes beyond the ceiling.
 func (l Ceiling) refuses(p sandbox.Resolved) error {
 	bound := cmp.Or(l.Network, sandbox.NetworkHost)

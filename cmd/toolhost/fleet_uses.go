@@ -33,11 +33,6 @@ func fleetStays(loaded *config.Loaded, entry config.Tool) (names []string) {
 	return names
 }
 
-// onWorkersOnly says whether no call of a tool may run on this machine.
-func onWorkersOnly(loaded *config.Loaded, entry config.Tool) bool {
-	return len(entry.Where) > 0 || loaded.Fleet.WorkersOnly()
-}
-
 // fleetWarnings say why the calls of a tool cannot be made by workers, or what these leave
 // out.
 func fleetWarnings(loaded *config.Loaded, entry config.Tool) []string {
@@ -46,7 +41,7 @@ func fleetWarnings(loaded *config.Loaded, entry config.Tool) []string {
 	}
 	stays := fleetStays(loaded, entry)
 	switch {
-	case len(stays) > 0 && onWorkersOnly(loaded, entry):
+	case len(stays) > 0 && loaded.OnWorkersOnly(entry):
 		return []string{refusedCalls(stays)}
 	case len(stays) > 0:
 		return []string{"its calls stay on this machine: no worker can do this: " + strings.Join(stays, "; ")}
@@ -67,7 +62,7 @@ func checkFleet(loaded *config.Loaded) error {
 	}
 	var problems config.Problems
 	check := func(entry config.Tool, path string) {
-		if !onWorkersOnly(loaded, entry) {
+		if !loaded.OnWorkersOnly(entry) {
 			return
 		}
 		if stays := fleetStays(loaded, entry); len(stays) > 0 {

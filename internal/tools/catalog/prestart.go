@@ -43,7 +43,7 @@ func (c *Catalog) notPrestarted(entry config.Tool, destructive bool) string {
 		return "a human is asked about each call, and it is not to run with what it is granted before"
 	case entry.ChildTurns:
 		return "its calls begin turns of their own, at a socket that each has to itself"
-	case len(entry.Where) > 0 || c.loaded.Fleet.WorkersOnly():
+	case c.loaded.OnWorkersOnly(entry):
 		return "its calls are made by workers, and these start no process before a call"
 	}
 	return ""

@@ -30,6 +30,9 @@ const localNever = "never"
 // WorkersOnly says whether no call is made on this machine.
 func (f Fleet) WorkersOnly() bool { return f.On() && f.Local == localNever }
 
+// OnWorkersOnly says whether no call of a tool may run on this machine.
+func (l *Loaded) OnWorkersOnly(t Tool) bool { return len(t.Where) > 0 || l.Fleet.WorkersOnly() }
+
 var fleetKeys = []*key{
 	{
 		name: "listen", kind: fleetListenKind, std: "(none)", doc: "where workers connect to the daemon's own NATS engine, such as `0.0.0.0:7420`; without `cert` on loopback only",

@@ -204,3 +204,12 @@ func hostPaths(s setting) []string {
 		return path == workspaceWord && s.source.Layer != LayerFlag
 	})
 }
+
+// Problem is a mistake in a setting of the tool, with the place of the setting, or else
+// of the entry.
+func (t Tool) Problem(key string, wrong error) Problem {
+	if s := t.settings[key]; s.node != nil {
+		return s.node.problem(oneLine(wrong.Error()))
+	}
+	return Problem{Position: t.Source.Position, Path: t.path, Message: oneLine(wrong.Error())}
+}
