@@ -4,10 +4,10 @@
 import { h } from './dom.js';
 import { store, stored } from './shell.js';
 
-const views = { 1: '#/live', 2: '#/history', 3: '#/tools', 4: '#/charts' };
+const views = { 1: '#/live', 2: '#/history', 3: '#/tools', 4: '#/charts', 5: '#/approvals' };
 
 const list = [
-  ['1 2 3 4', 'Live, History, Tools, Charts'],
+  ['1 2 3 4 5', 'Live, History, Tools, Charts, Approvals'],
   ['↑ ↓', 'move in a list; Home and End'],
   ['Enter', 'open, or unfold, what has the focus'],
   ['x', 'cancel the call that has the focus; again to kill it at once'],

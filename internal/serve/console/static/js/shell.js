@@ -19,6 +19,7 @@ export class Shell {
   #version = null;
   #asked = false; // for the version, since the last connection
   #waiting = 0;
+  #told = null; // what was said last of what waits
   #title = 'Live';
 
   constructor() {
@@ -48,7 +49,8 @@ export class Shell {
   /** waiting says in every view how many questions wait for an answer. */
   waiting(n) {
     if (n === this.#waiting) return;
-    if (n > this.#waiting) this.say(`${count(n, 'question waits', 'questions wait')} for you`);
+    this.#told?.remove(); // it is no longer so
+    this.#told = n > this.#waiting ? this.say(`${count(n, 'question waits', 'questions wait')} for you`) : null;
     this.#waiting = n;
     this.#showTitle();
     const pill = byId('waiting');
@@ -65,6 +67,7 @@ export class Shell {
     if (status.kind !== 'live') this.#asked = false;
     if (status.kind === 'live' && this.#wasLost) this.toast('Connected again');
     if (status.kind === 'lost') this.#wasLost = true;
+    if (['signedOut', 'forbidden'].includes(status.kind)) this.waiting(0); // it waits for others
     if (status.kind === 'live') this.#wasLost = false;
     document.body.dataset.connection = status.kind;
     this.#banner(before);
@@ -163,8 +166,10 @@ export class Shell {
   /** say is for readers of the screen only. */
   say(text) {
     const all = byId('spoken');
-    all.append(h('p', {}, text));
+    const node = h('p', {}, text);
+    all.append(node);
     while (all.children.length > 10) all.firstChild.remove();
+    return node;
   }
 
   turnTheme() {

@@ -21,6 +21,8 @@ test('an approval says what it is for, counts down, and is given', async () => {
   assert.match(await card.locator('.ask-arguments').innerText(), /"path": "\/srv\/out\/a"/);
   assert.match(await card.locator('.ask-policy').innerText(), /Network[\s\S]*as the host[\s\S]*\/srv\/data[\s\S]*\/srv\/out/);
   assert.match(await p.locator('#waiting').innerText(), /Waiting for you 1/);
+  const spoken = p.locator('#spoken p', { hasText: 'question waits for you' });
+  assert.equal(await spoken.textContent(), '1 question waits for you');
   await p.locator('.turn-waiting', { hasText: 'Waiting for you' }).waitFor();
   assert.match(await p.title(), /^\(1\) Live/);
   const left = () => card.locator('.ask-left').innerText();
@@ -33,6 +35,25 @@ test('an approval says what it is for, counts down, and is given', async () => {
   await p.locator('.toast', { hasText: 'Approved: ask' }).waitFor();
   await host.end(turn);
   await p.locator('#waiting').waitFor({ state: 'hidden' });
+  assert.equal(await spoken.count(), 0);
+  await p.done();
+});
+
+test('nothing waits for who is signed out', async () => {
+  const { p, turn, card, result } = await asked('ask', {});
+  p.allowed.push(/401/);
+  await p.route('**/api/turns/active', (route) => route.fulfill({ status: 401, json: { error: { code: 'unauthorized', message: 'no' } } }));
+  await p.locator('#connection[data-kind=signedOut]').waitFor();
+  await p.locator('#waiting').waitFor({ state: 'hidden' });
+  assert.equal(await p.locator('#spoken p', { hasText: 'for you' }).count(), 0);
+  assert.match(await p.title(), /^Live/);
+  await p.unroute('**/api/turns/active');
+  await p.evaluate(() => dispatchEvent(new Event('online'))); // it asks at once
+  await p.getByText('Connected', { exact: true }).waitFor();
+  await p.locator('#waiting', { hasText: '1' }).waitFor();
+  await card.getByRole('button', { name: 'Deny' }).click();
+  assert.equal((await result()).status, 'denied');
+  await host.end(turn);
   await p.done();
 });
 

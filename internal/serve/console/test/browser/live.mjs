@@ -129,7 +129,7 @@ test('it is used with the keyboard alone', async () => {
   assert.equal(await focused(), 'Skip to the content');
   await press('Enter');
   assert.equal(await p.evaluate(() => document.activeElement.id), 'main');
-  for (const [key, title] of [['2', 'History'], ['3', 'Tools'], ['4', 'Charts'], ['1', 'Live']]) {
+  for (const [key, title] of [['2', 'History'], ['3', 'Tools'], ['4', 'Charts'], ['5', 'Approvals'], ['1', 'Live']]) {
     await press(key);
     await p.waitForFunction((t) => document.title.includes(t), title);
   }
