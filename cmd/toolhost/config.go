@@ -95,6 +95,9 @@ func reportValid(w io.Writer, loaded *config.Loaded) error {
 		fmt.Fprintln(w, "no file: everything has its default")
 		return nil
 	}
+	if len(loaded.Tools) == 0 {
+		fmt.Fprintln(w, "warning: the file has no tools: none can be called by it; add them below tools")
+	}
 	fmt.Fprintf(w, "%s is valid: %s\n", terminal.OneLine(loaded.Path), plural(len(loaded.Tools), "tool"))
 	return nil
 }

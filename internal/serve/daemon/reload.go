@@ -3,14 +3,19 @@ package daemon
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
 // reloadLimit bounds how long a reload may block the daemon; tools that take longer to
 // describe are described when they are called.
 const reloadLimit = 10 * time.Second
+
+// maxNames bounds the characters of the names of tools in a line of the log.
+const maxNames = 200
 
 // reload reads the configuration and puts it in force. One with an error changes nothing.
 // Running calls keep what they began with.
@@ -45,6 +50,10 @@ func (d *daemon) reload() {
 	d.prestart()
 	for _, path := range diff.Restart {
 		d.logger.Warn("the setting "+path+" has changed, and takes effect when the daemon is restarted", "setting", path)
+	}
+	if len(diff.Removed) > 0 {
+		names := text.Cut(strings.Join(diff.Removed, ", "), maxNames)
+		d.logger.Warn("the configuration has lost tools", "removed", len(diff.Removed), "added", len(diff.Added), "left", len(loaded.Tools), "names", names)
 	}
 	d.logger.Info("configuration loaded", "file", loaded.Path, "tools", len(loaded.Tools), "added", diff.Added, "changed", diff.Changed, "removed", diff.Removed)
 }

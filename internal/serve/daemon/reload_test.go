@@ -61,6 +61,21 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// A file that has lost its tools is loaded, and that is told.
+func TestReloadThatLosesTools(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	d := w.daemon()
+	if err := os.WriteFile(w.Config, []byte("# nothing\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.signal(syscall.SIGHUP)
+	d.waitLog("configuration loaded")
+	if !strings.Contains(d.log.text(), "[WARN]  the configuration has lost tools: removed=2 added=0 left=0 names=\"work, lines\"") {
+		t.Error("nothing says that the tools are gone")
+	}
+}
+
 // A limit that is taken away no longer holds.
 func TestReloadTakesAway(t *testing.T) {
 	t.Parallel()
