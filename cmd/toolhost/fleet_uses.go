@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net"
 	"slices"
@@ -61,18 +62,18 @@ func checkFleet(loaded *config.Loaded) error {
 		return nil
 	}
 	var problems config.Problems
-	check := func(entry config.Tool, path string) {
+	check := func(entry config.Tool) {
 		if !loaded.OnWorkersOnly(entry) {
 			return
 		}
 		if stays := fleetStays(loaded, entry); len(stays) > 0 {
-			problems = append(problems, config.Problem{Position: entry.Source.Position, Path: path, Message: refusedCalls(stays) + remedyOf(entry)})
+			problems = append(problems, entry.Problem("", errors.New(refusedCalls(stays)+remedyOf(entry))))
 		}
 	}
 	for _, entry := range loaded.Tools {
-		check(entry, "tools."+entry.Name)
+		check(entry)
 		for _, name := range slices.Sorted(maps.Keys(entry.MCP.Tools)) {
-			check(entry.MCP.Tools[name], "tools."+entry.Name+".tools."+name)
+			check(entry.MCP.Tools[name])
 		}
 	}
 	if len(problems) > 0 {

@@ -198,7 +198,7 @@ func (b *builder) lift(t *Tool) {
 
 // entry builds one of tools.
 func (b *builder) entry(g *group) Tool {
-	t := Tool{Name: g.name, Source: Source{Layer: LayerTool, Position: g.at.at}, path: g.at.path, MCP: Server{Prefix: g.name}}
+	t := Tool{Name: g.name, Source: Source{Layer: LayerTool, Position: g.at.at}, at: g.at, MCP: Server{Prefix: g.name}}
 	own := g.set.named(LayerTool, "")
 	b.numberDevices(own)
 	b.checkAmounts(own)
@@ -275,8 +275,8 @@ func (b *builder) serverTools(t *Tool, g *group, class, own layer) {
 		b.checkTimes(one.set, true)
 		override := one.set.named(LayerTool, "")
 		sub := *t
-		sub.Name, sub.Source, sub.path = one.name, Source{Layer: LayerTool, Position: one.at.at}, one.at.path
-		sub = Tool{Name: sub.Name, Source: sub.Source, path: sub.path, Type: t.Type, MCP: Server{Prefix: t.MCP.Prefix}}
+		sub.Name, sub.Source, sub.at = one.name, Source{Layer: LayerTool, Position: one.at.at}, one.at
+		sub = Tool{Name: sub.Name, Source: sub.Source, at: sub.at, Type: t.Type, MCP: Server{Prefix: t.MCP.Prefix}}
 		sub.settings = b.effective(class, own, override)
 		sub = b.tool(sub)
 		sub.Timeouts = append(slices.Clone(t.Timeouts), asks(override, budget.RankTool)...)

@@ -308,6 +308,11 @@ func (b *builder) secrets() {
 	}
 }
 
+// failed reports whether a problem was found in one of these settings.
+func (b *builder) failed(paths ...string) bool {
+	return slices.ContainsFunc(b.report.list, func(p Problem) bool { return slices.Contains(paths, p.Path) })
+}
+
 // failedBelow reports whether a problem was found in the lines below a name.
 func (b *builder) failedBelow(n *node) bool {
 	return slices.ContainsFunc(b.report.list, func(p Problem) bool { return strings.HasPrefix(p.Path, n.path+".") })

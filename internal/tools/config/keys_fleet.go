@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lazy"
@@ -112,13 +113,16 @@ func WrongLabel(name string) string {
 // fleetListenKind is an address; where it needs a certificate is checked with that.
 var fleetListenKind = listenKind
 
-var fleetURLKind = scalar("URL of NATS servers", `^(nats|tls)://[^/?#@,]+(,(nats|tls)://[^/?#@,]+)*$`, func(s string) (any, string) {
+var fleetURLKind = scalar("URL of NATS servers", `^(nats|tls)://[^/?#@,]+:[0-9]+(,(nats|tls)://[^/?#@,]+:[0-9]+)*$`, func(s string) (any, string) {
 	for _, each := range strings.Split(s, ",") {
 		scheme, host, _ := strings.Cut(each, "://")
 		plain := scheme == "nats"
+		_, port, _ := net.SplitHostPort(host)
 		switch {
 		case !plain && scheme != "tls" || host == "" || strings.ContainsAny(host, "/?#@"):
 			return nil, "is not a URL of NATS servers: write tls://HOST:PORT"
+		case port == "":
+			return nil, "has no port: write " + scheme + "://" + host + ":7420, or what the servers' is"
 		case plain && !IsLoopback(host):
 			return nil, "would be unencrypted through the network: write tls://" + host
 		}
@@ -137,6 +141,7 @@ func (b *builder) fleet() {
 	switch {
 	case f.Listen != "" && f.URL != "":
 		complain("url", "listen and url exclude each other: take out one of them")
+	case b.failed("fleet.cert", "fleet.certKey"): // that is said already
 	case (f.Cert == "") != (f.CertKey == ""):
 		complain("cert", "cert needs certKey")
 		complain("certKey", "certKey needs cert")

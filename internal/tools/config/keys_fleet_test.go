@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -41,6 +42,7 @@ func TestWrongFleets(t *testing.T) {
 		"fleet: {listen: \"127.0.0.1:1\", url: \"tls://a:1\"}": "exclude each other",
 		"fleet: {cert: bin/grep}":                              "cert needs certKey",
 		"fleet: {url: \"nats://10.0.0.1:4222\"}":               "would be unencrypted",
+		"fleet: {url: \"tls://a\"}":                            "has no port: write tls://a:7420",
 		"fleet: {workers: {w1: SUAB}}":                         "is not a public key",
 		"fleet: {workers: {W.1: " + publicKey + "}}":           "is not a name for a worker",
 		"tools: {a: {command: [ls], where: {\"a b\": c}}}":     "is not a name for a label",
@@ -48,5 +50,13 @@ func TestWrongFleets(t *testing.T) {
 		if _, err := load(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// A certificate that is not there is said, and nothing that follows from it.
+func TestAMissingCertificateOfAFleet(t *testing.T) {
+	_, err := load(t, "fleet: {listen: \"0.0.0.0:7420\", cert: nosuch, certKey: bin/grep}")
+	if problems, ok := errors.AsType[Problems](err); !ok || len(problems) != 1 || problems[0].Path != "fleet.cert" {
+		t.Errorf("%v", err)
 	}
 }

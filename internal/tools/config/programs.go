@@ -16,7 +16,7 @@ func (b *builder) checkProgram(t *Tool) {
 	s, argv := t.program()
 	if s.node != nil && len(argv) > 0 {
 		lacks, missing := b.machine.lacks(argv[0])
-		if lacks != "" {
+		if lacks != "" && !b.isWorkers(t) {
 			b.warn(s.node, lacks)
 		}
 		if needs := t.Downloads(); needs != "" {
@@ -32,6 +32,12 @@ func (b *builder) checkProgram(t *Tool) {
 			b.warn(t.settings["env."+name].node, fmt.Sprintf("the variable %s has no value, and toolhost's environment has none to pass on: give it one, set it there, or take it out", name))
 		}
 	}
+}
+
+// isWorkers says whether workers alone must have a tool's command. Servers are asked
+// here what tools they have.
+func (b *builder) isWorkers(t *Tool) bool {
+	return t.Type == TypeCommand && b.loaded.OnWorkersOnly(*t)
 }
 
 // program is the setting that names the command or server, and its words.

@@ -26,7 +26,13 @@ func TestProgramsAndVariablesThatAreMissing(t *testing.T) {
 		"tools: {a: {mcp: [grep, x], keep: {idle: 1m}}}":                            "",
 		"tools: {a: {mcp: [bin/uvx, x], keep: true, network: host}}":                "",
 		"tools: {a: {mcp: [bin/uvx, x], keep: true, tier: none}}":                   "",
-		"tools: {a: {command: [bin/npx, x]}}":                                       "",
+		// Workers are other machines. Of a server this one is asked what tools it has.
+		"fleet: {listen: '127.0.0.1:1', local: never}\ntools: {a: {command: [nosuch, x]}}":          "",
+		"fleet: {listen: '127.0.0.1:1', local: never}\ntools: {a: {command: [/nosuch, x]}}":         "",
+		"fleet: {listen: '127.0.0.1:1', local: never}\ntools: {a: {mcp: [nosuch, x], keep: false}}": `no command "nosuch" in PATH`,
+		"fleet: {listen: '127.0.0.1:1'}\ntools: {a: {command: [nosuch, x]}}":                        `no command "nosuch" in PATH`,
+		"fleet: {listen: '127.0.0.1:1'}\ntools: {a: {command: [nosuch, x], where: {gpu: a100}}}":    "",
+		"tools: {a: {command: [bin/npx, x]}}":                                                       "",
 	} {
 		l, err := loadFiles(t, map[string]string{
 			"/etc/th/toolhost.yaml": text, "/etc/th/bin/npx": "#!/bin/sh\n", "/etc/th/bin/uvx": "#!/bin/sh\n", "/etc/th/bin/grep": "#!/bin/sh\n", "/etc/th/bin/env": "#!/bin/sh\n",

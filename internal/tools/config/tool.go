@@ -88,7 +88,14 @@ type Tool struct {
 	Secrets []SecretUse
 
 	settings layer // in force, for explaining
-	path     string
+	at       *node // where it is named; nil for Loaded.Default
+}
+
+func (t *Tool) path() string {
+	if t.at == nil {
+		return ""
+	}
+	return t.at.path
 }
 
 // Server is an MCP server.
@@ -183,7 +190,7 @@ func (t Tool) Request() supervisor.Request {
 func (t Tool) Values() []Value {
 	all := builtIn(commonKeys)
 	all.over(t.settings)
-	return all.values(toolKeys, t.path)
+	return all.values(toolKeys, t.path())
 }
 
 // Value finds one of Values by its key: "timeout", "stream.gap", "memory".
@@ -195,7 +202,7 @@ func (t Tool) Value(key string) (Value, bool) {
 	if !ok {
 		return Value{}, false
 	}
-	return s.value(t.path), true
+	return s.value(t.path()), true
 }
 
 // hostPaths are the granted paths without the word for the call's own folder.
@@ -205,11 +212,12 @@ func hostPaths(s setting) []string {
 	})
 }
 
-// Problem is a mistake in a setting of the tool, with the place of the setting, or else
-// of the entry.
+// Problem is a mistake in a setting of a tool of the file, or without that in its entry, with
+// the place.
 func (t Tool) Problem(key string, wrong error) Problem {
+	at := t.at
 	if s := t.settings[key]; s.node != nil {
-		return s.node.problem(oneLine(wrong.Error()))
+		at = s.node
 	}
-	return Problem{Position: t.Source.Position, Path: t.path, Message: oneLine(wrong.Error())}
+	return at.problem(oneLine(wrong.Error()))
 }

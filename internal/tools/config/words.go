@@ -152,7 +152,7 @@ func (b *builder) place(t *Tool, s setting, argv []string, guard func(string) st
 	if len(argv) == 0 || !strings.Contains(argv[0], "/") || guard != nil && strings.ContainsAny(argv[0], "{}") {
 		return
 	}
-	if wrong := b.missing(argv[0], pathProgram); wrong != "" {
+	if wrong := b.missing(argv[0], pathProgram); wrong != "" && !b.isWorkers(t) {
 		b.warn(s.node, "the command "+wrong)
 	}
 	list := s.data.(words).list
