@@ -136,6 +136,11 @@ func (f *Fleet) connect() (err error) {
 	}
 	f.conn, err = link.Connect(link.Options{
 		URL: f.config.URL, InProcess: f.config.Engine, CA: f.config.CA, Key: f.config.Key, Name: "caller", Logger: f.config.Logger,
+		Remedies: link.Remedies{
+			Key:    "give the NATS servers the keys that toolhost fleet nats-config prints",
+			Rights: "give the NATS servers the rights that toolhost fleet nats-config prints",
+			CA:     "name the certificates of the servers' authority with fleet: {ca: FILE}",
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("cannot connect to the fleet's engine: %w", err)

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/toolhost/toolhost/fleet/internal/link"
@@ -30,6 +31,8 @@ type Config struct {
 	Caller string
 	// Workers are the public nkeys of those that may join, by name.
 	Workers map[string]string
+	// Logger is told once of each thing that is refused; nil is silent.
+	Logger hclog.Logger
 }
 
 const (
@@ -54,20 +57,42 @@ func (c Config) Check() error {
 	if err := link.CheckListen(c.Listen, c.Cert != ""); err != nil {
 		return err
 	}
-	seen := map[string]string{c.Caller: "the caller"}
-	for name, key := range c.Workers {
+	_, err := CheckKeys(c.Caller, c.Workers)
+	return err
+}
+
+// CheckKeys says what is wrong with the public keys of a caller and its workers, which are by
+// name, and with which worker's. The caller's may be unknown: empty.
+func CheckKeys(caller string, workers map[string]string) (worker string, err error) {
+	seen := map[string]string{caller: "the caller"}
+	for _, name := range slices.Sorted(maps.Keys(workers)) {
+		key := workers[name]
 		if err := link.CheckName(name); err != nil {
-			return err
+			return name, err
 		}
 		if err := seal.CheckPublic(key); err != nil {
-			return fmt.Errorf("worker %s: %w", name, err)
+			return name, fmt.Errorf("worker %s: %w", name, err)
 		}
 		if other, twice := seen[key]; twice {
-			return fmt.Errorf("worker %s has the same key as %s: each needs one of its own", name, other)
+			return name, fmt.Errorf("worker %s has the same key as %s: each needs one of its own", name, other)
 		}
 		seen[key] = "worker " + name
 	}
-	return nil
+	return "", nil
+}
+
+// ReadCertificate reads an engine's, with its key, and refuses one that is not valid now.
+func ReadCertificate(cert, key string, now time.Time) (pair tls.Certificate, err error) {
+	if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
+		return pair, fmt.Errorf("cannot use the fleet's certificate %s with the key %s: %w; give a certificate and its key, both in PEM, as cert and certKey", cert, key, err)
+	}
+	switch leaf := pair.Leaf; {
+	case now.After(leaf.NotAfter):
+		err = fmt.Errorf("the fleet's certificate %s was valid until %s, and no worker connects; renew it, and start the daemon again", cert, leaf.NotAfter.UTC().Format(time.DateTime+" UTC"))
+	case now.Before(leaf.NotBefore):
+		err = fmt.Errorf("the fleet's certificate %s is valid from %s on, and no worker connects before; set this machine's clock, or make another one", cert, leaf.NotBefore.UTC().Format(time.DateTime+" UTC"))
+	}
+	return pair, err
 }
 
 // Start listens, and returns once connections are taken.
@@ -94,9 +119,9 @@ func Start(c Config) (*Engine, error) {
 		o.Nkeys = append(o.Nkeys, user(key, link.WorkerRights(name)))
 	}
 	if c.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.Cert, c.CertKey)
+		pair, err := ReadCertificate(c.Cert, c.CertKey, time.Now())
 		if err != nil {
-			return nil, fmt.Errorf("cannot use the fleet's certificate: %w", err)
+			return nil, err
 		}
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}
 		o.TLS, o.TLSTimeout = true, 5
@@ -104,6 +129,9 @@ func Start(c Config) (*Engine, error) {
 	s, err := server.NewServer(o)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the fleet's engine: %w", err)
+	}
+	if c.Logger != nil {
+		s.SetLoggerV2(&refusals{logger: c.Logger, said: map[string]bool{}}, false, false, false)
 	}
 	// The server ends the process if it cannot listen, so that is tried before.
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(max(n, 0))))

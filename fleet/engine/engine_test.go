@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
+	"github.com/toolhost/toolhost/internal/testenv/certificate"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -198,6 +199,7 @@ func TestWrongConfigurations(t *testing.T) {
 		}
 	}
 	for want, url := range map[string]string{
+		"has no port":      "tls://10.0.0.5",
 		"not encrypted":    "nats://10.0.0.1:4222",
 		"is not a URL":     "http://127.0.0.1",
 		"name or password": "tls://a:b@host:1",
@@ -207,6 +209,46 @@ func TestWrongConfigurations(t *testing.T) {
 		if _, err := link.CheckURL(url); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", url, err, want)
 		}
+	}
+}
+
+// A certificate that no worker would take is refused, and the files are named.
+func TestWrongCertificates(t *testing.T) {
+	now := time.Now()
+	good, goodKey := certificate.Of127(t, now.Add(-time.Hour), now.Add(time.Hour))
+	old, oldKey := certificate.Of127(t, now.Add(-2*time.Hour), now.Add(-time.Hour))
+	early, earlyKey := certificate.Of127(t, now.Add(time.Hour), now.Add(2*time.Hour))
+	for _, x := range []struct{ cert, key, want string }{
+		{good, goodKey, ""},
+		{good, oldKey, "cannot use the fleet's certificate " + good + " with the key " + oldKey},
+		{old, oldKey, old + " was valid until "},
+		{early, earlyKey, early + " is valid from "},
+	} {
+		e, err := Start(Config{Listen: "127.0.0.1:0", Cert: x.cert, CertKey: x.key, Caller: newKey(t).Public()})
+		if err == nil {
+			e.Close()
+		}
+		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%v, want %q", err, x.want)
+		}
+	}
+}
+
+// The log of what is refused is bounded, whatever clients send, and has each thing once.
+func TestRefusalsAreBounded(t *testing.T) {
+	var log strings.Builder
+	r := &refusals{logger: hclog.New(&hclog.LoggerOptions{Output: &log}), said: map[string]bool{}}
+	for port := range 3 {
+		r.Errorf(`10.0.0.7:%d - cid:%d - "v1:go:a \" - b" - authentication error - Nkey %q`, 4000+port, port, "U"+strings.Repeat("A", 55))
+	}
+	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "address=10.0.0.7 key=UAAA") {
+		t.Errorf("%s", said)
+	}
+	for n := range 2 * maxRefusals {
+		r.Errorf("[::1]:1 - cid:1 - anything %d", n)
+	}
+	if n := strings.Count(log.String(), "\n"); n != maxRefusals {
+		t.Errorf("%d lines", n)
 	}
 }
 

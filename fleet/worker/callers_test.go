@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,5 +124,15 @@ func TestUptimeGoesOn(t *testing.T) {
 	a, err := sandbox.Uptime()
 	if err != nil || a <= 0 || a > 100*365*24*time.Hour {
 		t.Errorf("%s, %v", a, err)
+	}
+}
+
+// The log has the lease in words, as other durations.
+func TestALeaseInTheLog(t *testing.T) {
+	var log strings.Builder
+	w := &Worker{config: Config{Lease: 10 * time.Second, Logger: hclog.New(&hclog.LoggerOptions{Output: &log, JSONFormat: true})}}
+	w.endAll(&caller{attempts: map[uint64]*attempt{1: attemptOf(1, start.Started)}})
+	if !strings.Contains(log.String(), `"lease":"10s"`) {
+		t.Errorf("%s", log.String())
 	}
 }

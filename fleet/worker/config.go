@@ -82,7 +82,7 @@ func (c Config) Check() error {
 		return err
 	}
 	if len(c.Callers) == 0 {
-		return errors.New("the worker trusts no caller: give the public key of one, which it prints when it starts")
+		return errors.New("the worker trusts no caller: give --caller KEY, the public key of a daemon, which logs it as caller when it starts, as toolhost fleet keys prints it there")
 	}
 	for _, key := range c.Callers {
 		if err := seal.CheckPublic(key); err != nil {

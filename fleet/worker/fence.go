@@ -18,6 +18,7 @@ func (w *Worker) hear(m *nats.Msg) {
 	defer w.mu.Unlock()
 	c := w.callers[key]
 	if c == nil {
+		w.stranger(key, m.Data)
 		return
 	}
 	var b fleetv1.CallerBeat
@@ -71,6 +72,20 @@ func (w *Worker) warnOnce(key, what string) {
 	}
 }
 
+// stranger says that there is a caller that is not trusted, while no other one is heard.
+// That may be the one that the worker is for.
+func (w *Worker) stranger(key string, beat []byte) {
+	for _, c := range w.callers {
+		if !c.hold.Over(now()) {
+			return
+		}
+	}
+	const what = "a daemon is heard whose key is not among --caller, and no calls of it are taken: if toolhost fleet keys prints the key there, start the worker with --caller and the key"
+	if !w.complaints[key+" "+what] && seal.Open(seal.Beat, key, nil, beat, &fleetv1.CallerBeat{}) == nil {
+		w.warnOnce(key, what)
+	}
+}
+
 // fence ends what runs for callers that were not heard.
 func (w *Worker) fence() {
 	w.mu.Lock()
@@ -87,7 +102,7 @@ func (w *Worker) endAll(c *caller) {
 	c.drop()
 	for _, a := range c.attempts {
 		if a.state == start.Started && a.told == 0 {
-			w.config.Logger.Warn("a caller was not heard for the lease, and its call is ended", "call", a.request.ID, "lease", w.config.Lease)
+			w.config.Logger.Warn("a caller was not heard for the lease, and its call is ended", "call", a.request.ID, "lease", w.config.Lease.String())
 		}
 		w.end(a, api.ReasonDisconnect)
 	}

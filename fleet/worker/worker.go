@@ -105,7 +105,7 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		w.config.Slots = w.config.Supervisor.Admission.Slots()
 	}
 	w.free = w.config.Slots
-	o := link.Options{URL: w.config.URL, CA: w.config.CA, Key: w.key, Name: w.config.Name, Logger: w.config.Logger, Changed: w.beat}
+	o := link.Options{URL: w.config.URL, CA: w.config.CA, Key: w.key, Name: w.config.Name, Logger: w.config.Logger, Changed: w.beat, Remedies: w.remedies()}
 	if w.control, err = link.Connect(o); err != nil {
 		return fmt.Errorf("cannot connect to the fleet's engine: %w", err)
 	}
@@ -125,6 +125,15 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	w.mu.Unlock()
 	w.loops.Go(w.loop)
 	return nil
+}
+
+// remedies are for mistakes in how the worker was started.
+func (w *Worker) remedies() link.Remedies {
+	return link.Remedies{
+		Key:    fmt.Sprintf("the engine does not let in the key %s: write it into fleet.workers of the daemon's configuration, and start the daemon again, or give the right one with --key; where the worker was removed, make it another key with toolhost fleet key FILE", w.key.Public()),
+		Rights: fmt.Sprintf("the key %s is not that of worker %s: give the --name that the key has in fleet.workers, or the --key of %s", w.key.Public(), w.config.Name, w.config.Name),
+		CA:     "give the engine's certificate, or that of its authority, with --ca FILE",
+	}
 }
 
 // makeCurve makes the key that secrets are sealed for, for this life alone.

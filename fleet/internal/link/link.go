@@ -36,9 +36,29 @@ type Options struct {
 	// Name is shown by the engine's tools.
 	Name   string
 	Logger hclog.Logger
+	// Remedies are logged with what is refused.
+	Remedies Remedies
 	// Changed, if not nil, is called when the connection is lost and when it is there
 	// again.
 	Changed func()
+}
+
+// Remedies say what to do where the engine does not know the party's key, does not give it the
+// rights of its part, or has a certificate that the party does not trust.
+type Remedies struct{ Key, Rights, CA string }
+
+// of is the remedy for an error, or empty.
+func (r Remedies) of(err error) string {
+	_, untrusted := errors.AsType[x509.UnknownAuthorityError](err)
+	switch {
+	case untrusted:
+		return r.CA
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return r.Rights
+	case strings.Contains(strings.ToLower(err.Error()), nats.AUTHORIZATION_ERR): // as the engine writes it
+		return r.Key
+	}
+	return ""
 }
 
 // connectTimeout bounds one try to connect.
@@ -47,7 +67,7 @@ const connectTimeout = 5 * time.Second
 // Connect connects, and goes on trying when it is not possible or no longer. What cannot
 // be sent in the meantime is not sent later.
 func Connect(o Options) (*nats.Conn, error) {
-	complaints := &complaints{logger: o.Logger}
+	complaints := &complaints{logger: o.Logger, remedies: o.Remedies}
 	options := []nats.Option{
 		nats.Name(o.Name), nats.Nkey(o.Key.Public(), o.Key.Sign), nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true),
@@ -104,7 +124,8 @@ func Connect(o Options) (*nats.Conn, error) {
 // complaints logs each error once until there is a connection again: there are four tries a
 // second.
 type complaints struct {
-	logger hclog.Logger
+	logger   hclog.Logger
+	remedies Remedies
 
 	mu   sync.Mutex
 	said map[string]bool
@@ -123,7 +144,11 @@ func (c *complaints) say(what string, err error) {
 		c.said = map[string]bool{}
 	}
 	c.said[err.Error()] = true
-	c.logger.Warn(what, "error", err)
+	args := []any{"error", err}
+	if remedy := c.remedies.of(err); remedy != "" {
+		args = append(args, "remedy", remedy)
+	}
+	c.logger.Warn(what, args...)
 }
 
 func (c *complaints) end() {
@@ -162,6 +187,9 @@ func CheckURL(urls string) (secure bool, err error) {
 		}
 		if u.User != nil {
 			return false, fmt.Errorf("the URL of the fleet's engine %s has a name or password: parties have keys instead", u.Redacted())
+		}
+		if u.Port() == "" {
+			return false, fmt.Errorf("%q has no port: give that on which the fleet's engine listens, such as %s://%s", each, u.Scheme, net.JoinHostPort(u.Hostname(), "7420"))
 		}
 		if u.Scheme == "nats" && !loopback(u.Hostname()) {
 			return false, fmt.Errorf("%s is not on this machine, and nats:// is not encrypted: give tls://%s", each, u.Host)
