@@ -37,6 +37,9 @@ func openFleet(o daemon.FleetOptions) (daemon.Fleet, error) {
 		return nil, err
 	}
 	d := &daemonFleet{keys: s.Workers, removals: removals{dir: o.State}}
+	if _, err := engine.CheckKeys(key.Public(), s.Workers); err != nil {
+		return nil, err
+	}
 	workers, removed, err := d.removals.apply(s.Workers, o.Logger)
 	if err != nil {
 		return nil, err
@@ -46,7 +49,7 @@ func openFleet(o daemon.FleetOptions) (daemon.Fleet, error) {
 		WorkersOnly: s.WorkersOnly(), Version: readVersion().Version, Logger: o.Logger,
 	}
 	if s.Listen != "" {
-		d.engine, err = engine.Start(engine.Config{Listen: s.Listen, Cert: s.Cert, CertKey: s.CertKey, Caller: key.Public(), Workers: workers})
+		d.engine, err = engine.Start(engine.Config{Listen: s.Listen, Cert: s.Cert, CertKey: s.CertKey, Caller: key.Public(), Workers: workers, Logger: o.Logger})
 		if err != nil {
 			return nil, err
 		}

@@ -3,9 +3,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,26 +27,77 @@ type parties struct {
 }
 
 func readParties(path string) (p parties, err error) {
-	loaded, err := config.Load(config.Options{Path: path})
-	if err != nil {
-		return p, configError(err)
-	}
-	if !loaded.Fleet.On() {
-		return p, exit.Usagef("the configuration has no fleet: set fleet: {listen: ADDRESS} or {url: URL}")
-	}
-	state, err := (&journalFlags{byDefault: true, configured: loaded}).dir()
+	loaded, err := readFleet(path)
 	if err != nil {
 		return p, err
 	}
+	caller, err := callerOf(loaded)
+	return parties{loaded.Fleet, caller}, err
+}
+
+// readFleet reads a configuration that has a fleet.
+func readFleet(path string) (*config.Loaded, error) {
+	loaded, err := config.Load(config.Options{Path: path})
+	switch {
+	case err != nil:
+		return nil, configError(err)
+	case loaded.Path == "":
+		return nil, exit.Usagef("the configuration has no fleet: %s", noFile())
+	case !loaded.Fleet.On():
+		return nil, exit.Usagef("the configuration has no fleet: set fleet: {listen: ADDRESS} or {url: URL} in %s, or name another file with --config", loaded.Path)
+	}
+	return loaded, nil
+}
+
+// callerOf is the daemon's public key.
+func callerOf(loaded *config.Loaded) (string, error) {
+	state, err := (&journalFlags{byDefault: true, configured: loaded}).dir()
+	if err != nil {
+		return "", err
+	}
 	own, err := keyPath(loaded.Fleet.Key, state)
 	if err != nil {
-		return p, exit.With(exit.Usage, err)
+		return "", exit.With(exit.Usage, err)
 	}
 	key, err := fleet.ReadKey(own)
-	if err != nil {
-		return p, exit.With(exit.Usage, fmt.Errorf("%w: the daemon makes it when it starts, or make one with toolhost fleet key and name it with fleet: {key: FILE}", err))
+	if errors.Is(err, fs.ErrNotExist) && loaded.Fleet.Key == "" {
+		err = fmt.Errorf("%w; the daemon makes it when it starts, or make one with toolhost fleet key and name it with fleet: {key: FILE}", err)
 	}
-	return parties{loaded.Fleet, key.Public()}, nil
+	if err != nil {
+		return "", exit.With(exit.Usage, err)
+	}
+	return key.Public(), nil
+}
+
+// checkParties finds keys and a certificate of a fleet with which the daemon does not start.
+// Another user than the daemon's may not read them, and cannot tell.
+func checkParties(loaded *config.Loaded) error {
+	f, caller := loaded.Fleet, ""
+	if !f.On() {
+		return nil
+	}
+	var problems config.Problems
+	check := func(path string, err error) {
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
+			problems = append(problems, loaded.Problem(path, err))
+		}
+	}
+	if f.Key != "" {
+		key, err := fleet.ReadKey(f.Key)
+		if check("fleet.key", err); err == nil {
+			caller = key.Public()
+		}
+	}
+	worker, err := engine.CheckKeys(caller, f.Workers)
+	check("fleet.workers."+worker, err)
+	if f.Cert != "" {
+		_, err := engine.ReadCertificate(f.Cert, f.CertKey, time.Now())
+		check("fleet.cert", err)
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
 }
 
 func newFleetKeys() *cobra.Command {

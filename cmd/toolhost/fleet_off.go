@@ -18,6 +18,8 @@ func fleetWarnings(*config.Loaded, config.Tool) []string { return nil }
 
 func checkFleet(*config.Loaded) error { return nil }
 
+func checkParties(*config.Loaded) error { return nil }
+
 func examineFleet(context.Context, remoteFlags) []finding {
 	return []finding{{"fleet", levelFail, "this toolhost was built without fleets (-tags nofleet)", "use another build"}}
 }
