@@ -88,7 +88,7 @@ the daemons that may end the worker alone.`,
 func (f *workerFlags) run() error {
 	c, err := f.config()
 	if err != nil {
-		return exit.With(exit.Usage, err)
+		return configError(err)
 	}
 	tracer, err := newWorkerTracer(c.Name, c.Logger)
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *workerFlags) run() error {
 	if err != nil {
 		return hostError(orWithout(err))
 	}
-	c.Logger.Info("the worker runs", "name", c.Name, "key", w.Key(), "url", c.URL)
+	c.Logger.Info("the worker has started", "name", c.Name, "key", w.Key(), "url", c.URL)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	first := make(chan struct{})
@@ -144,8 +144,8 @@ func (f *workerFlags) config() (c worker.Config, err error) {
 		host, _ := os.Hostname()
 		f.name, _, _ = strings.Cut(strings.ToLower(host), ".")
 	}
-	if f.key == "" {
-		return c, errors.New("the worker needs a key: make one with toolhost fleet key FILE, and give --key FILE")
+	if err := f.complete(); err != nil {
+		return c, err
 	}
 	c.Name, c.URL, c.CA, c.KeyFile, c.Callers = f.name, f.url, f.ca, f.key, f.callers
 	c.DrainBy = f.drainBy
@@ -165,6 +165,17 @@ func (f *workerFlags) config() (c worker.Config, err error) {
 	own, err := f.own(c.Dir)
 	c.Supervisor.Own = func() sandbox.Own { return own }
 	return c, errors.Join(err, c.Check())
+}
+
+// complete says what has to be given, and is not.
+func (f *workerFlags) complete() error {
+	switch {
+	case f.key == "":
+		return errors.New("the worker needs a key: make one with toolhost fleet key FILE, and give --key FILE")
+	case f.given.Changed("slots") && f.slots < 1:
+		return fmt.Errorf("--slots %d: give 1 or more", f.slots)
+	}
+	return nil
 }
 
 // own are the worker's files that no call sees, beside those of other programs of this
@@ -201,12 +212,21 @@ func runtimeDir() string {
 	return "/run/toolhost"
 }
 
+// nameLabel is the label that each worker has with its name.
+const nameLabel = "worker"
+
 func labels(list []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, each := range list {
 		name, value, ok := strings.Cut(each, "=")
-		if wrong := config.WrongLabel(name); !ok || wrong != "" {
+		other, twice := out[name]
+		switch wrong := config.WrongLabel(name); {
+		case !ok || wrong != "":
 			return nil, fmt.Errorf("--label %q: give NAME=VALUE, such as gpu=a100", each)
+		case name == nameLabel:
+			return nil, fmt.Errorf("--label %q: each worker has this label with its name: leave it out, or give --name", each)
+		case twice && other != value:
+			return nil, fmt.Errorf("--label %s has two values, %q and %q: leave one of them out", name, other, value)
 		}
 		out[name] = value
 	}
