@@ -26,4 +26,7 @@ type Worker struct {
 // Workers are those of a fleet, by name.
 type Workers struct {
 	Workers []Worker `json:"workers"`
+	// Left and Removed are names of others.
+	Left    []string `json:"left,omitempty" jsonschema:"names of workers that were drained or stopped, and have ended since the daemon heard them"`
+	Removed []string `json:"removed,omitempty" jsonschema:"names of workers that were removed"`
 }

@@ -43,6 +43,9 @@ func TestDrainByTheCaller(t *testing.T) {
 		t.Error(err)
 	}
 	wait.Until(t, "the worker has left", func() bool { return len(w.fleet.Workers()) == 1 })
+	if left, removed := w.fleet.Gone(); len(left) != 1 || left[0] != "w1" || len(removed) != 0 {
+		t.Errorf("left: %v, removed: %v", left, removed)
+	}
 	w.work("w1", nil) // its next life takes calls
 }
 
@@ -73,6 +76,9 @@ func TestRemove(t *testing.T) {
 	await(t, running.Done())
 	if got := running.Result(); got.Status != api.StatusLost || got.Where.StillRunning != "no" || got.Timing.ElapsedMs == 0 || got.Timing.TimeoutMs == nil {
 		t.Errorf("what ran there: %s %+v %+v %s", got.Status, got.Where, got.Timing, got.Message)
+	}
+	if left, removed := w.fleet.Gone(); len(left) != 0 || len(removed) != 1 || removed[0] != "w1" {
+		t.Errorf("left: %v, removed: %v", left, removed)
 	}
 	if w.fleet.Knows("w1") || w.fleet.Drain("w1") {
 		t.Error("it is known all the same")

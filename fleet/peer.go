@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -205,6 +206,20 @@ func (f *Fleet) Workers() (list []api.Worker) {
 	return list
 }
 
+// Gone are the names of workers that have ended since they were heard, and of those that
+// were removed, sorted.
+func (f *Fleet) Gone() (left, removed []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, p := range f.peers {
+		if p.beat.Leaving && !f.removed[name] {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	return left, slices.Sorted(maps.Keys(f.removed))
+}
+
 // Refused is how many messages this caller and its workers have refused, as far as it has
 // heard: forged, changed, or not for whom they came to.
 func (f *Fleet) Refused() uint64 {
@@ -222,16 +237,30 @@ func (f *Fleet) unlike(b *fleetv1.Beat) string {
 func (f *Fleet) noneTakes(want place.Want) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	why := "none is there that takes calls"
-	if len(want) > 0 {
-		why += fmt.Sprintf(" and has the labels %v", map[string]string(want))
-	}
+	why := lacking(want)
 	for _, name := range slices.Sorted(maps.Keys(f.peers)) {
 		if p := f.peers[name]; p.state(f.life) == place.Incompatible && want.Fits(p.place(f.life)) {
 			why += "; " + name + ": " + f.unlike(p.beat)
 		}
 	}
 	return why
+}
+
+// lacking says which worker would be needed, and how to start it.
+func lacking(want place.Want) string {
+	if len(want) == 0 {
+		return "none that takes calls is there: toolhost doctor --fleet says what to do"
+	}
+	var labels, flags []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		labels = append(labels, name+"="+want[name])
+		flag := "--label " + name + "=" + want[name]
+		if name == place.NameLabel {
+			flag = "--name " + want[name]
+		}
+		flags = append(flags, flag)
+	}
+	return fmt.Sprintf("none that takes calls has %s: start one with toolhost worker %s", strings.Join(labels, " and "), strings.Join(flags, " "))
 }
 
 // stateName is the state as people see it. A worker that goes on for other callers has

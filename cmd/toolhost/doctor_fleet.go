@@ -3,8 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"maps"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/engine"
 )
 
 // renewBefore is how long before its end a certificate is warned of.
@@ -21,11 +23,13 @@ const renewBefore = 14 * 24 * time.Hour
 // examineFleet looks at the configured fleet: its key and certificate, and what the daemon
 // that runs it hears of each worker.
 func examineFleet(ctx context.Context, flags remoteFlags) []finding {
-	p, err := readParties(flags.config)
+	loaded, err := readFleet(flags.config)
 	if err != nil {
 		return []finding{{"fleet", levelFail, err.Error(), ""}}
 	}
-	findings := []finding{{"fleet key", levelOK, "workers know the daemon as " + p.caller, ""}, checkEngine(p, time.Now())}
+	p := parties{Fleet: loaded.Fleet}
+	p.caller, err = callerOf(loaded)
+	findings := []finding{checkKey(p.caller, err), checkEngine(p, time.Now())}
 	var list api.Workers
 	err = flags.ask(func(daemon *remote) (err error) {
 		list, err = daemon.Workers(ctx)
@@ -34,7 +38,32 @@ func examineFleet(ctx context.Context, flags remoteFlags) []finding {
 	if err != nil {
 		return append(findings, finding{"fleet daemon", levelFail, err.Error(), ""})
 	}
-	return append(findings, checkWorkers(p, list.Workers)...)
+	return append(findings, checkWorkers(p, append(list.Workers, absent(p, list)...))...)
+}
+
+func checkKey(caller string, err error) finding {
+	if err != nil {
+		return failure("fleet key", err)
+	}
+	return finding{"fleet key", levelOK, "workers know the daemon as " + caller, ""}
+}
+
+// States of configured workers that the daemon does not list.
+const (
+	workerLeft    = "left"
+	workerRemoved = "removed"
+)
+
+// absent are the configured workers that the daemon knows to have ended, or not to come back.
+func absent(p parties, list api.Workers) (absent []api.Worker) {
+	for state, names := range map[string][]string{workerLeft: list.Left, workerRemoved: list.Removed} {
+		for _, name := range names {
+			if _, configured := p.Workers[name]; configured {
+				absent = append(absent, api.Worker{Name: name, State: state})
+			}
+		}
+	}
+	return absent
 }
 
 // checkEngine looks at where workers connect, and at the certificate that they see there.
@@ -47,17 +76,14 @@ func checkEngine(p parties, now time.Time) finding {
 	case f.Cert == "":
 		return finding{check, levelOK, "workers of this machine connect to " + f.Listen, ""}
 	}
-	pair, err := tls.LoadX509KeyPair(f.Cert, f.CertKey)
+	pair, err := engine.ReadCertificate(f.Cert, f.CertKey, now)
 	if err != nil {
-		return finding{check, levelFail, fmt.Sprintf("the certificate %s cannot be used: %v", f.Cert, err), "give cert and certKey a pair that belongs together"}
+		return failure(check, err)
 	}
 	end := pair.Leaf.NotAfter
 	found := finding{check, levelOK, fmt.Sprintf("workers connect to %s; the certificate is valid until %s", f.Listen, end.Format(time.DateOnly)), ""}
 	if now.Add(renewBefore).After(end) {
 		found.Level, found.Remedy = levelWarn, "renew "+f.Cert+", and start the daemon again"
-	}
-	if now.After(end) {
-		found.Level, found.Detail = levelFail, fmt.Sprintf("the certificate %s was valid until %s: no worker connects", f.Cert, end.Format(time.DateOnly))
 	}
 	return found
 }
@@ -106,15 +132,55 @@ func (p parties) address() string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
+// known is the daemon's key in a worker's command line.
+func (p parties) known() string { return cmp.Or(p.caller, "KEY") }
+
+// command starts a worker.
+func (p parties) command(name string) string {
+	line := fmt.Sprintf("toolhost worker --url %s --name %s --key FILE --caller %s", p.address(), name, p.known())
+	if p.ownAuthority() {
+		line += " --ca FILE"
+	}
+	return line
+}
+
+// ownAuthority says whether systems may not trust the certificate that workers see.
+func (p parties) ownAuthority() bool {
+	if p.URL != "" || p.Cert == "" {
+		return p.CA != ""
+	}
+	pair, err := engine.ReadCertificate(p.Cert, p.CertKey, time.Now())
+	if err != nil {
+		return true
+	}
+	chain := x509.NewCertPool()
+	for _, each := range pair.Certificate[1:] {
+		if c, err := x509.ParseCertificate(each); err == nil {
+			chain.AddCert(c)
+		}
+	}
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Intermediates: chain})
+	return err != nil
+}
+
+// suspectAfter is for how long a worker that takes calls is silent at most.
+const suspectAfter = 1500 * time.Millisecond
+
 func checkWorker(p parties, w api.Worker) finding {
 	found := finding{"worker " + w.Name, levelWarn, "", ""}
 	silent := (time.Duration(w.SilentMs) * time.Millisecond).Round(100 * time.Millisecond)
 	switch {
 	case w.State == "":
-		found.Detail = "the daemon has not heard it within the hour"
-		found.Remedy = fmt.Sprintf("start it there: toolhost worker --url %s --name %s --key FILE --caller %s", p.address(), w.Name, p.caller)
+		found.Detail, found.Remedy = "the daemon has not heard it within the hour", "start it there: "+p.command(w.Name)
+	case w.State == workerLeft:
+		found.Detail, found.Remedy = "it was drained or stopped, and has ended", "start it again when it is to take calls: "+p.command(w.Name)
+	case w.State == workerRemoved:
+		found.Detail, found.Remedy = "it was removed, and its key does not let it in any more", "take it out of fleet.workers, or, to have it back, make another key on its machine (toolhost fleet key FILE), write that into fleet.workers, and start the daemon again"
+	case w.State == api.WorkerSuspect && silent < suspectAfter:
+		found.Detail = "it is heard, and does not hear the daemon: calls go elsewhere"
+		found.Remedy = fmt.Sprintf("see its log: it may have been started without --caller %s, which is the daemon's key", p.known())
 	case w.State == api.WorkerSuspect:
-		found.Detail, found.Remedy = fmt.Sprintf("it was last heard %s ago, or does not hear the daemon: calls go elsewhere", silent), "see to its machine, its log, and the network between"
+		found.Detail, found.Remedy = fmt.Sprintf("it was last heard %s ago: calls go elsewhere", silent), "see to its machine, its log, and the network between"
 	case w.State == api.WorkerDraining:
 		found.Detail, found.Remedy = "it takes no more calls, and ends when it has none", "start it again when it is to take calls"
 	case w.State == api.WorkerDrained:

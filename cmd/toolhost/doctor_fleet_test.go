@@ -22,7 +22,10 @@ import (
 func TestDoctorOfWorkers(t *testing.T) {
 	own := readVersion().Version
 	heard := []api.Worker{
+		{Name: "deaf", State: api.WorkerSuspect, SilentMs: 300, Version: own},
 		{Name: "drains", State: api.WorkerDraining, Version: own},
+		{Name: "ended", State: workerLeft},
+		{Name: "gone", State: workerRemoved},
 		{Name: "old", State: api.WorkerTaking, Version: "0.1", Free: 1, Slots: 2},
 		{Name: "other", State: api.WorkerIncompatible, Version: "9.0", Free: 1, Slots: 2},
 		{Name: "silent", State: api.WorkerSuspect, SilentMs: 2345, Version: own},
@@ -31,13 +34,16 @@ func TestDoctorOfWorkers(t *testing.T) {
 	p := parties{config.Fleet{Listen: "0.0.0.0:7420", Cert: "c.pem", Local: "never", Workers: map[string]string{"absent": "U1", "well": "U2"}}, "UCALLER"}
 	got := checkWorkers(p, heard)
 	for i, want := range []finding{
-		{"worker absent", levelWarn, "not heard it", "toolhost worker --url tls://THIS-MACHINE:7420 --name absent --key FILE --caller UCALLER"},
+		{"worker absent", levelWarn, "not heard it", "toolhost worker --url tls://THIS-MACHINE:7420 --name absent --key FILE --caller UCALLER --ca FILE"},
+		{"worker deaf", levelWarn, "does not hear the daemon", "--caller UCALLER"},
 		{"worker drains", levelWarn, "takes no more calls", "start it again"},
+		{"worker ended", levelWarn, "drained or stopped", "start it again when it is to take calls: toolhost worker --url"},
+		{"worker gone", levelWarn, "was removed", "another key"},
 		{"worker old", levelWarn, "its version is 0.1", "same version"},
 		{"worker other", levelFail, "its version 9.0 and this one's " + own + " speak different protocols", "install the same version on both"},
 		{"worker silent", levelWarn, "last heard 2.3s ago", "its log"},
 		{"worker well", levelOK, "3 of 4 slots are free", ""},
-		{"fleet", levelOK, "2 of 6 workers take calls", ""},
+		{"fleet", levelOK, "2 of 9 workers take calls", ""},
 	} {
 		if f := got[i]; f.Check != want.Check || f.Level != want.Level || !strings.Contains(f.Detail, want.Detail) || !strings.Contains(f.Remedy, want.Remedy) {
 			t.Errorf("%+v, want %+v", f, want)

@@ -24,11 +24,17 @@ func (d *daemonFleet) Start(ctx context.Context, r supervisor.Request) turn.Runn
 	return d.fleet.Start(ctx, r)
 }
 
-func (d *daemonFleet) Workers() []api.Worker { return d.fleet.Workers() }
+func (d *daemonFleet) Workers() (list api.Workers) {
+	list.Workers = append([]api.Worker{}, d.fleet.Workers()...)
+	list.Left, list.Removed = d.fleet.Gone()
+	return list
+}
 
 func (d *daemonFleet) Refused() uint64 { return d.fleet.Refused() }
 
 func (d *daemonFleet) Drain(worker string) bool { return d.fleet.Drain(worker) }
+
+func (d *daemonFleet) Knows(worker string) bool { return d.fleet.Knows(worker) }
 
 // Remove is for good: it is on record before it is done.
 func (d *daemonFleet) Remove(worker string) (known bool, err error) {

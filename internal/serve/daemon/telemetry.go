@@ -67,7 +67,7 @@ func (d *daemon) load() telemetry.Load {
 		Running: h.Running, Waiting: h.Waiting, Kept: h.Kept, Prestarted: h.Prestarted, Sandboxes: h.Sandboxes, Stuck: h.Stuck, Cgroup: h.Cgroup, CgroupDir: h.Place, JournalBytes: d.journalBytes(),
 	}
 	if d.fleet != nil {
-		load.Workers, load.Refused = d.fleet.Workers(), d.fleet.Refused()
+		load.Workers, load.Refused = d.fleet.Workers().Workers, d.fleet.Refused()
 	}
 	for _, t := range d.turns.Active() {
 		load.Turns++

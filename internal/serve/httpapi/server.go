@@ -41,10 +41,12 @@ type History interface {
 
 // Fleet is the workers that calls may go to.
 type Fleet interface {
-	Workers() []api.Worker
+	Workers() api.Workers
 	// Drain has a worker take no more calls, and end when it has none. It does not wait,
 	// and reports whether the worker is known.
 	Drain(worker string) bool
+	// Knows says whether a worker is configured or was heard, and was not removed.
+	Knows(worker string) bool
 	// Remove ends what a worker does, and lets it do nothing more. It reports whether the
 	// worker is known.
 	Remove(worker string) (known bool, err error)

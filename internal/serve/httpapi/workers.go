@@ -15,7 +15,7 @@ func (s *Server) workers(q *request) error {
 	if err != nil {
 		return err
 	}
-	return q.answer(api.Workers{Workers: append([]api.Worker{}, f.Workers()...)})
+	return q.answer(f.Workers())
 }
 
 func (s *Server) drainWorker(q *request) error {
@@ -25,7 +25,7 @@ func (s *Server) drainWorker(q *request) error {
 	}
 	name := q.r.PathValue("worker")
 	if !f.Drain(name) {
-		return unknownWorker(name)
+		return notThere(f, name)
 	}
 	s.note(q.who.on(), "worker.drain", name)
 	return q.answer(api.Done{OK: true})
@@ -49,6 +49,15 @@ func (s *Server) removeWorker(q *request) error {
 	return q.answer(api.Done{OK: true})
 }
 
-func unknownWorker(name string) error {
-	return refuse(codeNotFound, "the fleet has no worker "+printable(name), "see /api/workers")
+func notThere(f Fleet, name string) error {
+	if f.Knows(name) {
+		return refuse(codeNotFound, "the worker "+printable(name)+" is not there: it has ended, or the daemon has not heard it within the hour", seeWorkers)
+	}
+	return unknownWorker(name)
 }
+
+func unknownWorker(name string) error {
+	return refuse(codeNotFound, "the fleet has no worker "+printable(name), seeWorkers)
+}
+
+const seeWorkers = "see toolhost fleet workers, or /api/workers"
