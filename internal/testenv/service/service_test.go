@@ -71,9 +71,10 @@ func testInstall(t *testing.T) {
 	isState(t, "toolhost.service", "inactive")
 	run(t, "getent", "group", "toolhost")
 	run(t, "toolhost", "config", "validate", "--config", "/etc/toolhost/toolhost.yaml")
-	run(t, "systemd-analyze", "verify", "--man=no", "toolhost.service", "toolhost.socket")
+	run(t, "systemd-analyze", "verify", "--man=no", "toolhost.service", "toolhost.socket", "toolhost-worker.service")
 	// What keeps it from less is in exposure_test.go.
 	run(t, "systemd-analyze", "security", "--no-pager", "--threshold=40", "toolhost.service")
+	run(t, "systemd-analyze", "security", "--no-pager", "--threshold=40", "toolhost-worker.service")
 }
 
 // testSocket has a client start the daemon.
