@@ -31,6 +31,9 @@ type Network struct {
 	// Shared: the process served other calls meanwhile, too, and their connections
 	// are in here.
 	Shared bool `json:"shared,omitempty"`
+	// Limit is the limit that was passed, which ends the call: connectionsTotal, sent or
+	// received. From there on no connection and no byte was passed on.
+	Limit string `json:"limit,omitempty"`
 	// Error says why this is not complete: the relay has ended in mid-call.
 	Error string `json:"error,omitempty"`
 }

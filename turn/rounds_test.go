@@ -235,13 +235,13 @@ func TestRoundsTogether(t *testing.T) {
 		s := &server{wants: []string{`{}`}, first: api.Result{
 			Warnings: []string{"w"}, Limits: api.AppliedLimits{OutputBytes: 100}, Timing: api.Timing{SoftBudgetMs: 500},
 			Output: api.Output{Stderr: api.StreamOutput{Head: "said", SeenBytes: 4, KeptBytes: 4}},
-			Remote: api.Remote{Network: &api.Network{Mode: "grants", Flows: []api.NetworkFlow{{Name: "a.example"}}, Unreachable: 2}},
+			Remote: api.Remote{Network: &api.Network{Mode: "grants", Flows: []api.NetworkFlow{{Name: "a.example"}}, Unreachable: 2, Limit: "sent"}},
 		}}
 		r := s.of(t, 0)
 		if !r.OK() || !r.Overran || strings.Join(r.Warnings, " ") != "w" || r.Output.Stderr.Head != "said" || r.Timing.SoftBudgetMs != 500 || r.Limits.OutputBytes != 100 {
 			t.Errorf("%+v", r)
 		}
-		if n := r.Network; n == nil || len(n.Flows) != 1 || n.Unreachable != 2 {
+		if n := r.Network; n == nil || len(n.Flows) != 1 || n.Unreachable != 2 || n.Limit != "sent" {
 			t.Errorf("network %+v", r.Network)
 		}
 		many := api.Network{Mode: "grants", MoreFlows: 1}

@@ -188,7 +188,7 @@ func networkOfBoth(a, b *api.Network) *api.Network {
 	n.MoreReceivedBytes = before.ReceivedBytes + after.ReceivedBytes - listed.ReceivedBytes
 	n.MoreRefused = refusedBefore + refusedAfter - refusedListed
 	n.Unreachable += a.Unreachable
-	n.Shared, n.Error = a.Shared || b.Shared, cmp.Or(a.Error, b.Error)
+	n.Shared, n.Limit, n.Error = a.Shared || b.Shared, cmp.Or(a.Limit, b.Limit), cmp.Or(a.Error, b.Error)
 	return &n
 }
 

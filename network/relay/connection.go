@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type connection struct {
 	out     []*outer
 	aborted bool
 	failed  bool   // one direction has
-	broken  string // by the destination's fault, or a limit's
+	broken  string // by the destination's fault, or a limit's, also where it was aborted
 	sentAll bool   // all that the tool has sent was passed on
 	waits   bool   // from the beginning, until a destination is dialled
 }
@@ -105,6 +106,9 @@ func (c *connection) target() (target, error) {
 	ctx, stop := c.untilGivenUp()
 	got := c.session.ask(ctx, c, name, at.Port())
 	stop()
+	if c.session.tripped.Load() != nil {
+		return target{}, c.refuse("%v", errLimit)
+	}
 	if got.verdict != AllowOnce && got.verdict != AllowTurn {
 		return target{}, c.refuse("%s", got.why)
 	}
@@ -211,7 +215,7 @@ func (c *connection) hold(out *outer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.aborted {
-		out.finish("", true)
+		out.finish(c.broken, true)
 		return net.ErrClosed
 	}
 	c.out = append(c.out, out)
@@ -223,7 +227,7 @@ func (c *connection) copy(out *outer, head []byte) error {
 	setBuffers(c.in)
 	c.active.Store(time.Now().UnixNano())
 	if len(head) > 0 {
-		if err := c.session.countSent(len(head)); err != nil {
+		if err := c.session.sent.count(len(head)); err != nil {
 			out.finish(err.Error(), true)
 			return err
 		}
@@ -238,7 +242,7 @@ func (c *connection) copy(out *outer, head []byte) error {
 	}
 	down := make(chan error, 1)
 	go func() {
-		err := pump{out.TCPConn, c.in, c.session.countReceived, idle, most, &c.active, &c.isCut}.run()
+		err := pump{out.TCPConn, c.in, &c.session.received, idle, most, &c.active, &c.isCut}.run()
 		if err == nil {
 			out.sawEnd.Store(true)
 			err = c.in.CloseWrite()
@@ -247,7 +251,7 @@ func (c *connection) copy(out *outer, head []byte) error {
 		down <- err
 	}()
 	// Here goes what is there first, as a rule: the tool has not waited for the dial.
-	err := pump{c.in, out.TCPConn, c.session.countSent, idle, most, &c.active, &c.isCut}.run()
+	err := pump{c.in, out.TCPConn, &c.session.sent, idle, most, &c.active, &c.isCut}.run()
 	if err == nil {
 		err = out.CloseWrite()
 		c.set(&c.sentAll, true)
@@ -309,11 +313,14 @@ func (c *connection) outers() []*outer {
 	return c.out
 }
 
-// abort ends the connection from outside.
-func (c *connection) abort() {
-	c.set(&c.aborted, true)
+// abort ends the connection from outside; why is the limit's error, or "".
+func (c *connection) abort(why string) {
+	c.mu.Lock()
+	c.aborted = true
+	c.broken = cmp.Or(c.broken, why)
+	c.mu.Unlock()
 	for _, o := range c.outers() {
-		o.finish("", true)
+		o.finish(why, true)
 	}
 	reset(c.in)
 }

@@ -127,7 +127,7 @@ func TestAConnectionWithoutAWord(t *testing.T) {
 		for what, end := range map[string]func(c *connection, tool *net.TCPConn){
 			"the tool closes it": func(_ *connection, tool *net.TCPConn) { _ = tool.Close() },
 			"the tool resets it": func(_ *connection, tool *net.TCPConn) { reset(tool) },
-			"the call has ended": func(c *connection, _ *net.TCPConn) { c.abort() },
+			"the call has ended": func(c *connection, _ *net.TCPConn) { c.abort("") },
 		} {
 			s, _ := newSession(t, deaf(), network.Limits{}, grant)
 			c, tool := connected(t, s)

@@ -32,6 +32,9 @@ func (c *connection) dial(ctx context.Context, to target, plain bool) (*outer, e
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return nil, &refusal403{refusalKey{name: to.name, address: addressOf(refused.at), port: to.at.Port(), why: "the name leads to an address that is " + refused.why}}
 	}
+	if errors.Is(context.Cause(ctx), errLimit) && err != nil {
+		err = errLimit
+	}
 	if err != nil {
 		s.ledger.failed(key, c.begun, dialError(err))
 		return nil, err
@@ -42,6 +45,9 @@ func (c *connection) dial(ctx context.Context, to target, plain bool) (*outer, e
 		return nil, err
 	}
 	out.ownSent, out.ownReceived = ownSent, ownReceived
+	if most := s.received.most; most > 0 { // or the kernel would take many times that; it doubles what it is told
+		_ = conn.SetReadBuffer(int(min(bufferBytes, most/2)))
+	}
 	return out, c.hold(out)
 }
 

@@ -39,11 +39,11 @@ func (s *session) serveDNS(conn *net.UDPConn) {
 	slots := make(chan struct{}, maxQueries)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
-		if errors.Is(err, net.ErrClosed) || s.ctx.Err() != nil {
+		if errors.Is(err, net.ErrClosed) || s.life.Err() != nil {
 			return
 		}
 		if err != nil {
-			sleep(s.ctx, again)
+			sleep(s.life, again)
 			continue
 		}
 		if !s.queries.Allow() {
@@ -67,8 +67,8 @@ func (s *session) serveDNS(conn *net.UDPConn) {
 // acceptDNS takes TCP connections to the name server.
 func (s *session) acceptDNS(l *net.TCPListener) {
 	slots := make(chan struct{}, maxStreams)
-	for s.ctx.Err() == nil {
-		if s.accepts.Wait(s.ctx) != nil {
+	for s.life.Err() == nil {
+		if s.accepts.Wait(s.life) != nil {
 			return
 		}
 		conn, err := l.AcceptTCP()
@@ -76,7 +76,7 @@ func (s *session) acceptDNS(l *net.TCPListener) {
 			return
 		}
 		if err != nil {
-			sleep(s.ctx, again)
+			sleep(s.life, again)
 			continue
 		}
 		select {
@@ -99,7 +99,7 @@ func (s *session) streamDNS(conn *net.TCPConn) {
 	defer close(stop)
 	go func() {
 		select {
-		case <-s.ctx.Done():
+		case <-s.life.Done():
 			_ = conn.SetDeadline(time.Unix(1, 0))
 		case <-stop:
 		}
@@ -107,14 +107,14 @@ func (s *session) streamDNS(conn *net.TCPConn) {
 	var size [2]byte
 	for {
 		_ = conn.SetDeadline(time.Now().Add(streamIdle))
-		if _, err := io.ReadFull(conn, size[:]); err != nil || s.ctx.Err() != nil {
+		if _, err := io.ReadFull(conn, size[:]); err != nil || s.life.Err() != nil {
 			return
 		}
 		query := make([]byte, binary.BigEndian.Uint16(size[:]))
 		if _, err := io.ReadFull(conn, query); err != nil {
 			return
 		}
-		if s.queries.Wait(s.ctx) != nil {
+		if s.queries.Wait(s.life) != nil {
 			return
 		}
 		answer := s.answerQuery(query)

@@ -189,7 +189,8 @@ type countedOuter struct {
 }
 
 func (o *countedOuter) Read(p []byte) (int, error) {
-	n, err := o.outer.Read(p)
+	received := &o.c.session.received
+	n, err := o.outer.Read(p[:received.atOnce(len(p))])
 	switch {
 	case errors.Is(err, io.EOF):
 		o.sawEnd.Store(true)
@@ -200,18 +201,18 @@ func (o *countedOuter) Read(p []byte) (int, error) {
 		}
 	}
 	if n > 0 {
-		if wrong := o.c.session.countReceived(n); wrong != nil {
-			return n, wrong
+		if wrong := received.count(n); wrong != nil {
+			return 0, wrong
 		}
 	}
 	return n, err
 }
 
 func (o *countedOuter) Write(p []byte) (int, error) {
-	n := 0
+	n, sent := 0, &o.c.session.sent
 	for n < len(p) {
-		part := p[n:min(len(p), n+pipeBytes)]
-		if err := o.c.session.countSent(len(part)); err != nil {
+		part := p[n:min(len(p), n+sent.atOnce(pipeBytes))]
+		if err := sent.count(len(part)); err != nil {
 			return n, err
 		}
 		m, err := o.outer.Write(part)

@@ -228,9 +228,9 @@ func FuzzRequests(f *testing.F) {
 // A rate lets more through than one of its bursts, and slows it down.
 func TestARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &session{spec: Session{}, ctx: t.Context(), bytes: newBytes(64 << 10)}
+		received := gauge{session: &session{ctx: t.Context(), bytes: newBytes(64 << 10)}}
 		begun := time.Now()
-		if err := s.countReceived(bodyBytes); err != nil {
+		if err := received.count(bodyBytes); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begun); took != 2*time.Second { // for what goes beyond 128 KiB

@@ -35,8 +35,10 @@ type session struct {
 	asks   *asks
 
 	counters  counters
-	ctx       context.Context // ends when nothing more is begun
+	life      context.Context // ends with the session
 	cancel    context.CancelFunc
+	ctx       context.Context // ends when nothing more is begun: with life, or at a limit
+	stop      context.CancelCauseFunc
 	serving   sync.WaitGroup
 	taking    context.Context // ends when accepts no longer wait for connections
 	taken     context.CancelFunc
@@ -46,11 +48,11 @@ type session struct {
 
 	accepts, queries *rate.Limiter
 	bytes            *rate.Limiter // nil without a rate
-	sent, received   atomic.Int64
+	sent, received   gauge
 	total            atomic.Int64
-	tripped          sync.Once
-	unreachable      int64         // when it was closed
-	toBegin          time.Duration // how long a connection may take to say what it is for
+	tripped          atomic.Pointer[string] // the first limit that was passed
+	unreachable      int64                  // when it was closed
+	toBegin          time.Duration          // how long a connection may take to say what it is for
 
 	mu    sync.Mutex
 	over  bool
@@ -70,8 +72,11 @@ func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session
 	if r := spec.Limits.Rate; r > 0 {
 		s.bytes = newBytes(r)
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.taking, s.taken = context.WithCancel(s.ctx)
+	s.sent = gauge{session: s, limit: "sent", most: spec.Limits.SentBytes}
+	s.received = gauge{session: s, limit: "received", most: spec.Limits.ReceivedBytes}
+	s.life, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.stop = context.WithCancelCause(s.life)
+	s.taking, s.taken = context.WithCancel(s.life)
 	s.closers = []func() error{files[0].Close, files[1].Close}
 	if err := s.listen(files[2:]); err != nil {
 		closeAll(files[2:])
@@ -79,11 +84,6 @@ func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session
 		return nil, err
 	}
 	return s, nil
-}
-
-// newBytes holds bytes to so many a second.
-func newBytes(r int64) *rate.Limiter {
-	return rate.NewLimiter(rate.Limit(r), int(max(r, 2*pipeBytes)))
 }
 
 // listen takes the sockets: the name server's, UDP and TCP, and those of grants.
@@ -148,26 +148,34 @@ func (s *session) take(l *net.TCPListener) error {
 
 // admit takes a connection in, unless there are too many.
 func (s *session) admit(c *connection) bool {
-	s.mu.Lock()
-	full := int64(len(s.conns)) >= s.spec.Limits.Connections
-	if !full && !s.over {
-		s.conns[c] = struct{}{}
-	}
-	over := s.over
-	s.mu.Unlock()
 	if most := s.spec.Limits.TotalConnections; s.total.Add(1) > most && most > 0 {
 		s.trip("connectionsTotal")
 	}
-	if over || full {
-		if full {
-			s.refuseAt(c.local(), fmt.Sprintf("more than %d connections at once", s.spec.Limits.Connections))
-			reset(c.in)
-		}
-		reset(c.in)
-		s.leave(c)
-		return false
+	why, ok := s.enter(c)
+	if ok {
+		return true
 	}
-	return true
+	if why != "" {
+		s.refuseAt(c.local(), why)
+	}
+	reset(c.in)
+	return false
+}
+
+// enter says why a connection is not taken in; it needs no reason when the session ends.
+func (s *session) enter(c *connection) (why string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.over:
+		return "", false
+	case s.tripped.Load() != nil:
+		return errLimit.Error(), false
+	case int64(len(s.conns)) >= s.spec.Limits.Connections:
+		return fmt.Sprintf("more than %d connections at once", s.spec.Limits.Connections), false
+	}
+	s.conns[c] = struct{}{}
+	return "", true
 }
 
 func (s *session) leave(c *connection) {
@@ -183,40 +191,6 @@ func (s *session) refuseAt(at netip.AddrPort, why string) {
 		key.address = at.Addr().String()
 	}
 	s.ledger.refuse(key, false)
-}
-
-// trip has the host end the call.
-func (s *session) trip(limit string) {
-	s.tripped.Do(func() { go s.up.passed(s.spec.ID, limit) })
-}
-
-// count counts bytes of one direction, and holds them to the rate.
-func (s *session) count(sum *atomic.Int64, most int64, limit string, n int) error {
-	if total := sum.Add(int64(n)); most > 0 && total > most {
-		s.trip(limit)
-		return errLimit
-	}
-	if s.bytes == nil {
-		return nil
-	}
-	for n > 0 { // for a limiter never lets more than its burst through at once
-		part := min(n, s.bytes.Burst())
-		if err := s.bytes.WaitN(s.ctx, part); err != nil {
-			return err
-		}
-		n -= part
-	}
-	return nil
-}
-
-var errLimit = errors.New("the call has passed a limit of its network")
-
-func (s *session) countSent(n int) error {
-	return s.count(&s.sent, s.spec.Limits.SentBytes, "sent", n)
-}
-
-func (s *session) countReceived(n int) error {
-	return s.count(&s.received, s.spec.Limits.ReceivedBytes, "received", n)
 }
 
 // drainTime bounds how long the end of a session waits for what has been sent;
@@ -244,7 +218,7 @@ func (s *session) close(drain bool) {
 	}
 	s.mu.Lock()
 	for c := range s.conns {
-		c.abort()
+		c.abort("")
 	}
 	s.mu.Unlock()
 	s.takers.Wait()
@@ -297,7 +271,7 @@ func (s *session) undelivered() bool {
 }
 
 // report is what there is so far, or what there was.
-func (s *session) report() *api.Network { return s.ledger.report(s.refusedInside()) }
+func (s *session) report() *api.Network { return s.limited(s.ledger.report(s.refusedInside())) }
 
 // reportOf is what has come since a call began, which counts no longer; without one it
 // is what there is so far.
@@ -305,13 +279,13 @@ func (s *session) reportOf(call string) *api.Network {
 	if call == "" {
 		return s.report()
 	}
-	return s.ledger.end(call, s.refusedInside())
+	return s.limited(s.ledger.end(call, s.refusedInside()))
 }
 
 // refusedInside is how often the kernel has refused in the namespace, or had when the
 // session was closed.
 func (s *session) refusedInside() int64 {
-	if s.ctx.Err() != nil {
+	if s.life.Err() != nil {
 		return s.unreachable
 	}
 	return s.counters.unreachable()

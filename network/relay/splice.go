@@ -122,10 +122,9 @@ func (p pipe) close() {
 // pump copies one direction of a connection.
 type pump struct {
 	from, to *net.TCPConn
-	// moved is told how much has been copied; an error ends the copy.
-	moved func(n int) error
-	idle  time.Duration
-	most  int // bytes at once
+	gauge    *gauge
+	idle     time.Duration
+	most     int // bytes at once
 	// active is when something last moved either way, in Unix nanoseconds.
 	active *atomic.Int64
 	// isCut says that deadlines in the past are for good.
@@ -156,11 +155,6 @@ func (p pump) run() error {
 	}
 	for n := 0; ; {
 		n, err = p.once(src, dst, n >= pipeBytes)
-		if n > 0 {
-			if err := p.moved(n); err != nil {
-				return err
-			}
-		}
 		if err != nil || n == 0 {
 			return err
 		}
@@ -174,11 +168,16 @@ func (p pump) once(src, dst syscall.RawConn, stream bool) (int, error) {
 	if err != nil || n == 0 {
 		return 0, err
 	}
+	if err := p.gauge.count(n); err != nil {
+		spare.drop(through)
+		return 0, err
+	}
+	p.active.Store(time.Now().UnixNano()) // a wait for the rate is no idle time
 	for left := n; left > 0; {
 		moved, err := p.drain(dst, through, left)
 		if err != nil {
 			spare.drop(through)
-			return n - left, err
+			return 0, err
 		}
 		p.active.Store(time.Now().UnixNano())
 		left -= moved
@@ -194,7 +193,7 @@ func (p pump) fill(src syscall.RawConn, stream bool) (through pipe, n int, err e
 			if through, err = spare.take(stream); err != nil {
 				return true
 			}
-			n, err = spliceOnce(int(fd), through.w, p.most)
+			n, err = spliceOnce(int(fd), through.w, p.gauge.atOnce(p.most))
 			if n > 0 {
 				return true
 			}

@@ -28,6 +28,9 @@ func Network(n *api.Network) (lines []string) {
 	if n.Unreachable > 0 {
 		lines = append(lines, "refused other ports or addresses, "+count(int(n.Unreachable), "time", "times"))
 	}
+	if n.Limit != "" {
+		lines = append(lines, "passed the limit "+n.Limit+", and nothing more from there on")
+	}
 	if n.Error != "" {
 		lines = append(lines, "not complete: "+n.Error)
 	}

@@ -15,7 +15,7 @@ func TestNetwork(t *testing.T) {
 			{Name: "b.example.com", Port: 80, Connections: 1, Via: "proxy", Error: "connection refused"},
 		},
 		Refused:   []api.NetworkRefusal{{Name: "bad\x1b[31m", Count: 3, Why: "not granted"}},
-		MoreFlows: 4, Unreachable: 1, Error: "network_error: the relay has ended",
+		MoreFlows: 4, Unreachable: 1, Limit: "sent", Error: "network_error: the relay has ended",
 	}
 	want := []string{
 		"reached api.example.com 203.0.113.7 port 443: 2 connections, 100B sent, 2KiB received",
@@ -23,6 +23,7 @@ func TestNetwork(t *testing.T) {
 		`refused bad\x1b[31m: not granted, 3 times`,
 		"left out: 4 reached, 0 refused",
 		"refused other ports or addresses, 1 time",
+		"passed the limit sent, and nothing more from there on",
 		"not complete: network_error: the relay has ended",
 	}
 	if got := Network(n); !slices.Equal(got, want) {

@@ -139,10 +139,18 @@ func whyDenied(a spec.Answer) string {
 }
 
 // reached is what the call's network came to; nil for a call without processes. It
-// comes before the answer.
+// comes before the answer. The tool may have ended by a limit before the word of that came;
+// kept processes that have passed one are of no use to later calls.
 func (o *owner) reached() *api.Network {
 	if o.tree == nil || o.Reached == nil {
 		return nil
 	}
-	return o.Reached(o.tree, o.Call, o.hardLimit().Add(-lastMoment), o.after != nil, o.found.Cause == outcome.CauseNone && o.found.Survivors == 0)
+	n := o.Reached(o.tree, o.Call, o.hardLimit().Add(-lastMoment), o.after != nil, o.found.Cause == outcome.CauseNone && o.found.Survivors == 0)
+	if n != nil && n.Limit != "" {
+		o.found.OverNetwork = n.Limit
+		if o.after != nil {
+			o.tree.Wear()
+		}
+	}
+	return n
 }

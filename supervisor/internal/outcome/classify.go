@@ -80,6 +80,8 @@ func classify(e Evidence) outcome {
 		return outcome{api.StatusOOM, e.outerMemory()}
 	case e.OverTotal:
 		return outcome{api.StatusOutputLimit, api.ReasonOutputTotal}
+	case e.OverNetwork != "":
+		return outcome{api.StatusNetworkLimit, api.Reason(e.OverNetwork)}
 	case e.outOfTasks():
 		return outcome{api.StatusPidsLimit, api.ReasonPids}
 	case e.StartErr != nil:

@@ -83,6 +83,10 @@ func TestClassify(t *testing.T) {
 		{"server exited", Evidence{Final: &pluginv1.Result{Error: crashed, Exit: &pluginv1.CommandExit{Code: 3}}, ours: true}, api.StatusCrashed},
 		{"an error and too much output", Evidence{Final: failure, OverTotal: true}, api.StatusOutputLimit},
 		{"a success and too much output", Evidence{Final: success, OverTotal: true}, api.StatusOK},
+		{"an error after a limit of the network", Evidence{Final: failure, OverNetwork: "sent"}, api.StatusNetworkLimit},
+		{"a death after a limit of the network", Evidence{Exited: true, Exit: exit1, OverNetwork: "sent"}, api.StatusNetworkLimit},
+		{"a success after a limit of the network", Evidence{Final: success, OverNetwork: "sent"}, api.StatusOK},
+		{"a timeout before a limit of the network", Evidence{Cause: CauseDeadline, OverNetwork: "sent"}, api.StatusTimeout},
 		{"a death and too much output", Evidence{Exited: true, Exit: exit1, OverTotal: true}, api.StatusOutputLimit},
 		{"pids limit with a result is Evidence only", Evidence{Final: failure, Usage: pids}, api.StatusToolError},
 	} {

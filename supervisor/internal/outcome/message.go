@@ -74,6 +74,9 @@ func whatHappened(r *api.Result, o outcome) string {
 		}
 		return fmt.Sprintf("was stopped after %s: it had written more than its limit of %d bytes", ran, r.Limits.OutputTotalBytes)
 	case api.StatusNetworkLimit:
+		if r.Kill.Cause == "" {
+			return fmt.Sprintf("ended after %s, and its network had passed the limit %s", ran, o.reason)
+		}
 		return fmt.Sprintf("was stopped after %s: its network has passed the limit %s", ran, o.reason)
 	case api.StatusCollateral:
 		return fmt.Sprintf("was killed after %s together with another call that its process was serving", ran)

@@ -78,6 +78,7 @@ type Evidence struct {
 	OutputErr   error
 	Structured  json.RawMessage // of a success
 	OverTotal   bool            // more output than is allowed in all
+	OverNetwork string          // the limit that its network has passed, if it has
 	Usage       cgroup.Usage
 
 	ours bool // the tool is toolhost's own, whose word on what it runs counts

@@ -148,7 +148,7 @@ func TestNoMessageIsEmptyOfMeaning(t *testing.T) {
 		"nothing": {}, "success": {Final: &pluginv1.Result{}}, "error": {Final: &pluginv1.Result{Error: &pluginv1.ToolError{Message: "no luck"}}},
 		"exit": {Exited: true, Exit: 1 << 8}, "signal": {Exited: true, Exit: syscall.WaitStatus(syscall.SIGSEGV)},
 		"seccomp": {Exited: true, Exit: syscall.WaitStatus(syscall.SIGSYS)}, "disconnected": {StreamErr: host.ErrDisconnected},
-		"start": {StartErr: errors.New("why")}, "total": {OverTotal: true}, "survivor": {Survivors: 1},
+		"start": {StartErr: errors.New("why")}, "total": {OverTotal: true}, "network": {OverNetwork: "sent"}, "survivor": {Survivors: 1},
 		"hash": refuse(api.StatusPolicyViolation, api.ReasonSHA256),
 	}
 	began := began
