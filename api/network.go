@@ -55,15 +55,15 @@ type NetworkFlow struct {
 	// one ended, from the start of the process.
 	FirstMs int64 `json:"firstMs"`
 	LastMs  int64 `json:"lastMs"`
-	// Error is the last one: of looking the name up, connecting, or a connection
-	// that broke.
+	// Error is the last one: of looking the name up, connecting, a connection that
+	// broke, a request on port 80 that was given up, or a limit.
 	Error string `json:"error,omitempty"`
 	// Via is "proxy" where an outbound proxy made the connection.
 	Via string `json:"via,omitempty"`
 }
 
 // NetworkRefusal is what was refused: a name without a port was asked of the name
-// server only.
+// server only, as a granted one is that does not exist.
 type NetworkRefusal struct {
 	Name    string `json:"name,omitempty"`
 	Address string `json:"address,omitempty"`

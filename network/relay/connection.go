@@ -295,8 +295,10 @@ func broken(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
 	}
-	return "the connection broke"
+	return brokenOtherwise
 }
+
+const brokenOtherwise = "the connection broke"
 
 // cut ends both directions at once, and wakes those that copy.
 func (c *connection) cut(out *outer) {

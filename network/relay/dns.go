@@ -285,6 +285,7 @@ func (s *session) lookUpExact(name string, addr netip.Addr, kind dnsmessage.Type
 	select {
 	case <-l.done:
 		if l.missing() {
+			s.ledger.refuse(refusalKey{name: name, why: dialError(l.err)}, kind != dnsmessage.TypeA)
 			return reply{code: dnsmessage.RCodeNameError}
 		}
 	default:

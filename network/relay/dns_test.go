@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/network"
 )
 
@@ -135,6 +136,9 @@ func TestANameThatDoesNotExist(t *testing.T) {
 		if m := unpack(t, s.answerQuery(query(t, "a.test.", kind, false))); m.RCode != dnsmessage.RCodeNameError {
 			t.Errorf("%v: %v", kind, m.RCode)
 		}
+	}
+	if r := s.report(); len(r.Refused) != 1 || r.Refused[0] != (api.NetworkRefusal{Name: "a.test", Count: 1, Why: "looking the name up: no such host"}) {
+		t.Errorf("%+v", r.Refused)
 	}
 	once := asked.Load()
 	for i := range 50 { // labels carry nothing out

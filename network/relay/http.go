@@ -37,18 +37,23 @@ func (c *connection) serveHTTP(to target) error {
 		Rewrite: h.rewrite, Transport: transport, FlushInterval: -1, BufferPool: bodies{}, ErrorLog: log.New(io.Discard, "", 0),
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { h.fail(err) },
 	}
+	in := &inner{TCPConn: c.in, relay: h}
 	server := &http.Server{
-		Handler: h.checked(proxy), ReadHeaderTimeout: c.session.toBegin, IdleTimeout: c.session.spec.Limits.Idle,
+		Handler: h.checked(in, proxy), ReadHeaderTimeout: c.session.toBegin, IdleTimeout: c.session.spec.Limits.Idle,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 		BaseContext: func(net.Listener) context.Context { return c.session.ctx },
+		ConnState:   in.follow,
 	}
-	in := &inner{TCPConn: c.in, relay: h}
 	listener := newOneConn(in)
 	h.ended = in.ended
 	_ = server.Serve(listener)
 	h.requests.Wait()
 	for _, o := range c.outers() {
 		o.finish(o.why(), h.failure() != nil)
+		c.session.ledger.broke(o, h.broken(o))
+	}
+	if in.refused != "" {
+		return c.refuse("%s", in.refused)
 	}
 	if !h.begun.Load() && h.failure() == nil {
 		return c.withoutRequest(in)
@@ -58,13 +63,13 @@ func (c *connection) serveHTTP(to target) error {
 
 // withoutRequest says what has come of a connection that had no request.
 func (c *connection) withoutRequest(in *inner) error {
-	switch {
-	case errors.Is(in.failed, os.ErrDeadlineExceeded):
-		return c.refuse("it did not begin with an HTTP request in time")
-	case !in.said || errors.Is(in.failed, net.ErrClosed):
+	if errors.Is(in.failed, os.ErrDeadlineExceeded) {
+		return c.refuse(lateRequest)
+	}
+	if !in.said || errors.Is(in.failed, net.ErrClosed) {
 		return errUnsaid
 	}
-	return c.refuse("it does not begin with an HTTP request")
+	return c.refuse("it does not begin with a valid HTTP request")
 }
 
 // bodies are the buffers through which bodies pass.
@@ -85,8 +90,9 @@ type httpRelay struct {
 	ended    chan struct{} // the server's part has
 	requests sync.WaitGroup
 
-	mu  sync.Mutex
-	err error // the first that ended it
+	mu   sync.Mutex
+	err  error // the first that ended it
+	body error // of a request's
 }
 
 func (h *httpRelay) failure() error {
@@ -108,10 +114,12 @@ func (h *httpRelay) fail(err error) {
 
 // checked refuses requests that are for another host, or that would turn the
 // connection into something that cannot be looked into.
-func (h *httpRelay) checked(next http.Handler) http.Handler {
+func (h *httpRelay) checked(in *inner, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.requests.Add(1)
 		defer h.requests.Done()
+		in.answers.Store(true)
+		r.Body = &bodyWatch{r.Body, h}
 		if !h.begun.Swap(true) {
 			h.requests.Go(h.watch)
 		}
@@ -177,7 +185,7 @@ func (h *httpRelay) authority() string {
 func (h *httpRelay) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	out, err := h.connection.dial(ctx, h.to, true)
 	if err != nil {
-		return nil, err
+		return nil, undialled{err}
 	}
 	return &countedOuter{outer: out, c: h.connection}, nil
 }
@@ -247,8 +255,29 @@ type inner struct {
 	ended chan struct{}
 	stop  chan struct{} // has a value when the server wants no more of Read
 
-	said   bool  // something was read
-	failed error // of the last Read
+	said    bool        // something was read
+	failed  error       // of the last Read
+	answers atomic.Bool // a request that was read is being answered
+	refused string      // why one was not read
+}
+
+// follow sees that an answer is over, at which the server has ended a Read.
+func (i *inner) follow(_ net.Conn, state http.ConnState) {
+	if state == http.StateIdle {
+		i.answers.Store(false)
+		i.failed = nil
+	}
+}
+
+// Write resets the connection where the server answers by itself: a tool would take that
+// for the destination's answer.
+func (i *inner) Write(p []byte) (int, error) {
+	if !i.answers.Load() {
+		i.refused = wrongRequest(p, !i.relay.begun.Load(), errors.Is(i.failed, os.ErrDeadlineExceeded))
+		reset(i.TCPConn)
+		return 0, net.ErrClosed
+	}
+	return i.TCPConn.Write(p)
 }
 
 // Close ends the server's part.

@@ -82,6 +82,17 @@ func (l *ledger) ended(o *outer, err string) {
 	}
 }
 
+// broke has the flow of a connection that has ended say what broke it, if anything.
+func (l *ledger) broke(o *outer, err string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for b := range l.books {
+		if f := b.flows[o.key]; f != nil && err != "" {
+			f.Error = err
+		}
+	}
+}
+
 // refuse counts a refusal; other is a query that is not the main one of its kind.
 func (l *ledger) refuse(key refusalKey, other bool) {
 	l.mu.Lock()
