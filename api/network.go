@@ -115,6 +115,22 @@ const NoNetwork = "the call has no network"
 // (RFC 2544).
 var synthetic = netip.MustParsePrefix("198.18.0.0/15")
 
+// grantable says whether a name can be granted, and to some avail: one that begins with
+// an underscore says a service of a name.
+func grantable(name string) bool {
+	labels := strings.Split(name, ".")
+	last := labels[len(labels)-1]
+	if name == "" || name[0] == '_' || last == "localhost" || strings.Trim(last, "0123456789") == "" {
+		return false
+	}
+	for _, label := range labels { // a name that was cut ends with dots
+		if label == "" || strings.Trim(label, "-") != label || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return true
+}
+
 // Grant is the short form of the network grant that a refusal lacks; empty where none
 // would help, and for addresses that nobody should grant because a tool asked for them,
 // or a name leads there: loopback, link-local with the metadata services, and the call's
@@ -130,7 +146,7 @@ func (f NetworkRefusal) Grant() string {
 		}
 	}
 	switch {
-	case host == "" || strings.Contains(host, "?"):
+	case host == "", f.Address == "" && !grantable(host):
 		return ""
 	case strings.HasPrefix(f.Why, NotGranted), f.Name != "" && f.Address != "":
 	default:

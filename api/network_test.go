@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
@@ -11,6 +12,7 @@ import (
 func TestGrantOfARefusal(t *testing.T) {
 	for want, list := range map[string][]api.NetworkRefusal{
 		"api.example.com":      {{Name: "api.example.com", Why: api.NotGranted}, {Name: "api.example.com", Port: 443, Why: api.NotGranted}},
+		"a_b.example.com":      {{Name: "a_b.example.com", Why: api.NotGranted}},
 		"api.example.com:8443": {{Name: "api.example.com", Port: 8443, Why: api.NotGranted + " on this port"}},
 		"192.0.2.7:22":         {{Address: "192.0.2.7", Port: 22, Why: api.NotGranted}},
 		"2001:db8::7":          {{Address: "2001:db8::7", Port: 443, Why: api.NotGranted}},
@@ -18,6 +20,12 @@ func TestGrantOfARefusal(t *testing.T) {
 		"": {
 			{Name: "api.example.com", Port: 443, Why: "said in TLS"},
 			{Name: "a?b", Why: api.NotGranted},
+			{Name: "a&b.example.com", Why: api.NotGranted},
+			{Name: "-a.example.com", Why: api.NotGranted},
+			{Name: "_https._tcp.example.com", Why: api.NotGranted},
+			{Name: "x.localhost", Why: api.NotGranted},
+			{Name: "example.400", Why: api.NotGranted},
+			{Name: strings.Repeat("a", 80) + "...", Why: api.NotGranted},
 			{Why: api.NotGranted},
 			{Address: "127.0.0.1", Port: 443, Why: api.NotGranted},
 			{Address: "::1", Port: 443, Why: api.NotGranted},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
@@ -187,7 +188,7 @@ func (g Grant) Normal() (Grant, error) {
 		return wrong(errors.New("is for all names below one on port 53, where the call's own name server answers: name each server"))
 	}
 	if suffix, icann := publicsuffix.PublicSuffix(name); suffix == name && (icann || strings.Contains(suffix, ".")) && !g.Force {
-		return wrong(fmt.Errorf("is for all names below the public suffix %s, where anybody can have one: grant a longer name, or write {name: %q, force: true}", name, g.Host))
+		return wrong(fmt.Errorf("is for all names below the public suffix %s, where anybody can have one: grant a longer name, or write {name: %q, force: true} for a tool in toolhost.yaml", name, g.Host))
 	}
 	return g, nil
 }
@@ -253,7 +254,7 @@ func Name(s string) (string, error) {
 	case len(name) > 1024:
 		return "", errors.New("is longer than a name can be")
 	}
-	ascii, err := profile.ToASCII(name)
+	ascii, err := toASCII(name)
 	if err != nil {
 		return "", fmt.Errorf("is not a name: %v; write one such as api.example.com", err)
 	}
@@ -261,6 +262,18 @@ func Name(s string) (string, error) {
 		return "", errors.New("is each call's own: to reach the host's loopback grant an address, such as 127.0.0.1:8080")
 	}
 	return ascii, nil
+}
+
+// toASCII takes underscores, too, which names of hosts must not have (RFC 952) and some do.
+func toASCII(name string) (string, error) {
+	foreign := func(r rune) bool { return r >= utf8.RuneSelf }
+	if !strings.Contains(name, "_") || strings.ContainsFunc(name, foreign) {
+		return profile.ToASCII(name)
+	}
+	if _, err := profile.ToASCII(strings.ReplaceAll(name, "_", "x")); err != nil {
+		return "", err
+	}
+	return strings.ToLower(name), nil
 }
 
 // Normalize checks a list of grants, and puts those of one host together.

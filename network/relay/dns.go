@@ -240,7 +240,7 @@ func (s *session) lookUp(q dnsmessage.Question) reply {
 	}
 	plain, err := network.Name(name)
 	granted := network.Knows(s.spec.Grants, name)
-	if !granted && (!s.spec.Ask || err != nil || plain != name || !strings.Contains(name, ".")) {
+	if !granted && (!s.spec.Ask || err != nil || plain != name || !strings.Contains(name, ".") || served(name) != name) {
 		s.ledger.refuse(refusalKey{name: shown(name), why: "not granted"}, q.Type != dnsmessage.TypeA)
 		return reply{code: dnsmessage.RCodeNameError}
 	}

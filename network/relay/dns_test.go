@@ -151,6 +151,20 @@ func TestANameThatDoesNotExist(t *testing.T) {
 	}
 }
 
+// Names of hosts are asked about, underscores in them or not; services of names are not.
+func TestNamesThatAreAskedAbout(t *testing.T) {
+	s, _ := newSession(t, deaf(), network.Limits{}, names443...)
+	s.spec.Ask = true
+	for name, want := range map[string]dnsmessage.RCode{
+		"b.test.": dnsmessage.RCodeSuccess, "a_b.test.": dnsmessage.RCodeSuccess,
+		"_https._tcp.b.test.": dnsmessage.RCodeNameError, "b.": dnsmessage.RCodeNameError, "a&b.test.": dnsmessage.RCodeNameError,
+	} {
+		if m := unpack(t, s.answerQuery(query(t, name, dnsmessage.TypeA, false))); m.RCode != want {
+			t.Errorf("%s: %v, want %v", name, m.RCode, want)
+		}
+	}
+}
+
 func TestNamesBelowWildcardsAreBounded(t *testing.T) {
 	s, _ := newSession(t, deaf(), network.Limits{}, names443...)
 	for i := range network.MaxFound + 3 {

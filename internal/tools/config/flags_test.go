@@ -95,6 +95,7 @@ func TestFlagsAlone(t *testing.T) {
 		`--network: --network host says all of the network, and there is another`: given("network", "a.example", "host"),
 		`--limits.network: --limits.network host says all of the network`:         given("limits.network", "host", "none"),
 		`--network: network grant "x y" is not a name`:                            given("network", "x y"),
+		`--network: --network ask is for no name: write network: {ask: true}`:     given("network", "ask"),
 		`--require: "x" is unknown: must be one of landlock`:                      given("require", "x"),
 		`--strict: "yes" is neither true nor false`:                               given("strict", "yes"),
 	} {

@@ -21,6 +21,9 @@ type reach struct {
 	ask    bool
 }
 
+// askWord is a key, which somebody may write where a name belongs.
+const askWord = "ask"
+
 // networkKey is a tool's.
 var networkKey = &key{
 	name: "network", kind: networkKind, std: sandbox.NetworkNone, process: true,
@@ -74,15 +77,18 @@ func networkSchema(words ...any) []*jsonschema.Schema {
 var networkKind = &kind{
 	name: "none, host, or a list of names and addresses",
 	schema: &jsonschema.Schema{AnyOf: append(networkSchema(sandbox.NetworkNone, sandbox.NetworkHost), &jsonschema.Schema{
-		Type: "object", AdditionalProperties: nothingMore(), PropertyOrder: []string{"grants", "ask"},
+		Type: "object", AdditionalProperties: nothingMore(), PropertyOrder: []string{"grants", askWord},
 		Properties: map[string]*jsonschema.Schema{
 			"grants": listSchema(grantSchema()),
-			"ask":    {Type: "boolean", Description: "Ask a human about connections to other names."},
+			askWord:  {Type: "boolean", Description: "Ask a human about connections to other names."},
 		},
 	})},
 	read: func(r *reader, n *node) (any, string) {
-		if n.shape == mapping {
+		switch {
+		case n.shape == mapping:
 			return r.networkMapping(n)
+		case n.shape == text && n.value == askWord:
+			return nil, "is part of a mapping: write {ask: true}, or {grants: [api.example.com], ask: true}"
 		}
 		return r.network(n)
 	},
@@ -121,7 +127,7 @@ func (r *reader) networkMapping(n *node) (any, string) {
 				break
 			}
 			got.grants, wrong = r.grantList(e.value)
-		case "ask":
+		case askWord:
 			got.ask = e.value.value == "true"
 			if e.value.shape != boolean {
 				wrong = "is neither true nor false: write one of them, without quotes"
@@ -197,6 +203,13 @@ func grantOf(n *node) (g network.Grant, wrong string) {
 				return g, fmt.Sprintf("%s %s says all of the network, and there is another %[1]s: leave one of them out", n.file.name, n.value)
 			}
 			return g, quoted(n.value) + " is a word for the whole network, and no name: write network: " + n.value
+		}
+		if n.value == askWord {
+			const instead = "write network: {ask: true} for a tool in toolhost.yaml, or, for a host of that name, ask:443,80"
+			if n.file.layer == LayerFlag {
+				return g, n.file.name + " ask is for no name: " + instead
+			}
+			return g, quoted(n.value) + " has a human asked, and is no name: " + instead
 		}
 		g, err := network.Parse(n.value)
 		if err != nil {
