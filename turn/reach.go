@@ -9,8 +9,8 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// askReach has a human approve a connection to a name that is not granted: once,
-// or for the rest of the turn. It runs on the call's goroutine. A question that is
+// askReach has a human approve a connection to a name that is not granted: once, or for
+// as long as any approval can be. It runs on the call's goroutine. A question that is
 // open when its call ends stays so for the turn.
 func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
 	// What one name was approved for is not approved for another.

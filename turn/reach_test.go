@@ -54,6 +54,35 @@ func TestAReachsQuestionStaysOpen(t *testing.T) {
 	}
 }
 
+// A yes to one is for as long as that of any approval, for that name and tool alone.
+func TestAReachForMoreThanATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := approving(ApprovalOptions{})
+		of := Spec{Owner: "token a", SessionID: "s"}
+		for i, test := range []struct {
+			in   Spec
+			to   string
+			gets string
+		}{
+			{of, "b.test:443", "answered: true"},
+			{Spec{Owner: "token a"}, "b.test:443", "answered: true"},
+			{of, "c.test:443", "denied"},
+			{of, "b.test:80", "denied"},
+			{Spec{Owner: "token b"}, "b.test:443", "denied"},
+		} {
+			turn := w.begin(t, test.in)
+			if i == 0 {
+				go answer(t, turn, "x", api.Answer{Approve: true, Always: true, For: api.ForIdentity})
+			}
+			r := run(t, turn, asking("x", "", func(a *fakeArgs) { a.Reach, a.Leave, a.Ms = test.to, 50, 1 }))[0]
+			if !strings.Contains(r.Text(), test.gets) {
+				t.Errorf("%+v: %s, want %s", test, r.Text(), test.gets)
+			}
+			turn.End()
+		}
+	})
+}
+
 // One that is asked again takes the place of the one before it.
 func TestAReachIsAskedAboutOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

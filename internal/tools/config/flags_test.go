@@ -88,16 +88,16 @@ func TestFlagsAlone(t *testing.T) {
 		t.Errorf("ceiling %+v", c)
 	}
 	for want, flag := range map[string]Flag{
-		`--turn.reserve: "-1s" is negative: write`:                                given("turn.reserve", "-1s"),
-		`--grace: "-1s" is negative: write`:                                       given("grace", "-1s"),
-		`--soft: "0" is not positive`:                                             given("soft", "0"),
-		`--env: "A B" is not a name of a variable: write`:                         given("env", "A B=x"),
-		`--network: --network host says all of the network, and there is another`: given("network", "a.example", "host"),
-		`--limits.network: --limits.network host says all of the network`:         given("limits.network", "host", "none"),
-		`--network: network grant "x y" is not a name`:                            given("network", "x y"),
-		`--network: --network ask is for no name: write network: {ask: true}`:     given("network", "ask"),
-		`--require: "x" is unknown: must be one of landlock`:                      given("require", "x"),
-		`--strict: "yes" is neither true nor false`:                               given("strict", "yes"),
+		`--turn.reserve: "-1s" is negative: write`:                                     given("turn.reserve", "-1s"),
+		`--grace: "-1s" is negative: write`:                                            given("grace", "-1s"),
+		`--soft: "0" is not positive`:                                                  given("soft", "0"),
+		`--env: "A B" is not a name of a variable: write`:                              given("env", "A B=x"),
+		`--network: --network host says all of the network, and there is another`:      given("network", "a.example", "host"),
+		`--limits.network: --limits.network host says all of the network`:              given("limits.network", "host", "none"),
+		`--network: network grant "x y" is not a name`:                                 given("network", "x y"),
+		`--network: --network ask does not say which name: write network: {ask: true}`: given("network", "ask"),
+		`--require: "x" is unknown: must be one of landlock`:                           given("require", "x"),
+		`--strict: "yes" is neither true nor false`:                                    given("strict", "yes"),
 	} {
 		if _, err := OfFlags([]Flag{flag}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", flag, err, want)

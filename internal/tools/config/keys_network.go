@@ -207,9 +207,9 @@ func grantOf(n *node) (g network.Grant, wrong string) {
 		if n.value == askWord {
 			const instead = "write network: {ask: true} for a tool in toolhost.yaml, or, for a host of that name, ask:443,80"
 			if n.file.layer == LayerFlag {
-				return g, n.file.name + " ask is for no name: " + instead
+				return g, n.file.name + " ask does not say which name: " + instead
 			}
-			return g, quoted(n.value) + " has a human asked, and is no name: " + instead
+			return g, quoted(n.value) + " is a key beside grants, not a name: " + instead
 		}
 		g, err := network.Parse(n.value)
 		if err != nil {
