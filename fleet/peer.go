@@ -21,19 +21,19 @@ import (
 
 // peer is a worker, as this caller knows it. Fields are guarded by Fleet.mu.
 type peer struct {
-	name, epoch string
-	watch       lease.Watch
-	since       time.Duration // of the epoch
-	beat        *fleetv1.Beat
-	offered     int // since that beat
-	frames      *nats.Subscription
-	session     *seal.Session // of this epoch; nil if its curve key cannot be used
-	cut         bool          // it has ignored credit, and is not listened to
-	drain       string        // the epoch that is to drain
-	refused     bool          // something of it was, and logged
-	rival       string        // epoch of another process with its name and key, heard since the last beat
-	rivalled    bool          // that was logged
-	refuses     uint64        // messages, in this epoch
+	name, epoch     string
+	watch           lease.Watch
+	since           time.Duration // of the epoch
+	beat            *fleetv1.Beat
+	offered         int // since that beat
+	frames          *nats.Subscription
+	session         *seal.Session // of this epoch; nil if its curve key cannot be used
+	cut             bool          // it has ignored credit, and is not listened to
+	drain           string        // the epoch that is to drain
+	refused         bool          // something of it was, and logged
+	duplicate       string        // epoch of another process with its name and key, heard since the last beat
+	duplicateLogged bool
+	refuses         uint64 // messages, in this epoch
 }
 
 const (
@@ -80,7 +80,7 @@ func (f *Fleet) hear(m *nats.Msg) {
 	}
 	fresh := p.epoch != b.Epoch
 	if fresh && p.lives() {
-		p.rival = b.Epoch
+		p.duplicate = b.Epoch
 		return
 	}
 	if fresh {
@@ -88,14 +88,14 @@ func (f *Fleet) hear(m *nats.Msg) {
 		if p.refuses = 0; p.epoch == "" {
 			p.refuses = b.Refused // what was before this caller knew of it is not news
 		}
-		p.epoch, p.watch, p.since, p.rival, p.rivalled = b.Epoch, lease.Watch{}, now(), "", false
+		p.epoch, p.watch, p.since, p.duplicate, p.duplicateLogged = b.Epoch, lease.Watch{}, now(), "", false
 		p.session, _ = f.curve.CallerSession(b.Xkey, b.Epoch) // without one, what it is sent is signed
 		if why := f.unlike(b); why != "" {
 			f.config.Logger.Warn("a worker gets no calls", "worker", name, "why", why)
 		}
 	}
-	if p.rival != "" && !p.rivalled {
-		p.rivalled = true
+	if p.duplicate != "" && !p.duplicateLogged {
+		p.duplicateLogged = true
 		f.config.Logger.Warn("two processes have the name and the key of a worker, and the later one gets no calls: end it, or give it a name and a key of its own; it is not logged again", "worker", name)
 	}
 	p.watch.Heard(b.Number, now())

@@ -32,7 +32,7 @@ func (w *Worker) hear(m *nats.Msg) {
 	}
 	for _, echo := range b.Echoes {
 		if echo.Worker == w.config.Name && echo.Epoch != w.epoch {
-			w.rivalled(c, echo)
+			w.duplicated(c, echo)
 		} else if echo.Worker == w.config.Name {
 			for _, a := range c.hears(&w.beats, b.Life, echo.Beat, w.config.Lease) {
 				w.end(a, api.ReasonDisconnect)
@@ -55,9 +55,9 @@ func (w *Worker) hear(m *nats.Msg) {
 	}
 }
 
-// rivalled logs that another process with the worker's name and key is heard: an echo of an
+// duplicated logs that another process with the worker's name and key is heard: an echo of an
 // earlier life, which has ended, names the same beat each time.
-func (w *Worker) rivalled(c *caller, echo *fleetv1.Echo) {
+func (w *Worker) duplicated(c *caller, echo *fleetv1.Echo) {
 	if before := c.other; before.GetEpoch() == echo.Epoch && echo.Beat > before.GetBeat() {
 		w.warnOnce(c.key, "another process has the name and the key of this worker, and has this caller's calls: end one of the two, or give it a name and a key of its own")
 	}
