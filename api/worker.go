@@ -19,6 +19,8 @@ type Worker struct {
 	Slots   int               `json:"slots"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Version string            `json:"version"`
+	// Trouble is why its calls fail, or it may have none, though it is heard.
+	Trouble string `json:"trouble,omitempty" jsonschema:"why its calls do not start, or what is wrong with it"`
 	// SilentMs is how long it was not heard.
 	SilentMs int64 `json:"silentMs" jsonschema:"how long it was not heard"`
 }

@@ -111,6 +111,9 @@ func TestTwoProcessesOfOneWorker(t *testing.T) {
 	if got := c.Result(); got.Status != api.StatusCancelled || got.Output.Stdout.Head != "it runs\n" {
 		t.Errorf("%s: %s", got.Status, got.Message)
 	}
+	if got := w.fleet.Workers()[0].Trouble; !strings.Contains(got, "another process") {
+		t.Errorf("its trouble is %q", got)
+	}
 	if n := callers.count("two processes"); n != 1 {
 		t.Errorf("it was logged %d times", n)
 	}

@@ -199,11 +199,19 @@ func (f *Fleet) Workers() (list []api.Worker) {
 		}
 		list = append(list, api.Worker{
 			Name: p.name, State: f.stateName(p), Free: max(0, int(p.beat.Free)), Slots: int(p.beat.Slots),
-			Labels: maps.Clone(p.beat.Labels), Version: p.beat.Version, SilentMs: p.watch.Silent(p.since, now()).Milliseconds(),
+			Labels: maps.Clone(p.beat.Labels), Version: p.beat.Version, Trouble: p.trouble(), SilentMs: p.watch.Silent(p.since, now()).Milliseconds(),
 		})
 	}
 	slices.SortFunc(list, func(a, b api.Worker) int { return cmp.Compare(a.Name, b.Name) })
 	return list
+}
+
+// trouble is what people have to see to. A worker's own words are bounded.
+func (p *peer) trouble() string {
+	if p.duplicateLogged {
+		return "another process has its name and its key, and gets no calls"
+	}
+	return api.Cut(p.beat.Trouble, 500)
 }
 
 // Gone are the names of workers that have ended since they were heard, and of those that

@@ -297,8 +297,14 @@ func TestAWorkersDiskIsFull(t *testing.T) {
 	if got.Status != api.StatusOverloaded || !got.Retry.Retryable || got.Retry.SideEffects != "none" || !strings.Contains(got.Message, "ledger") {
 		t.Errorf("%s %s %+v", got.Status, got.Message, got.Retry)
 	}
+	if n := strings.Count(got.Message, "cannot write the worker's ledger"); n != 1 {
+		t.Errorf("it is said %d times: %s", n, got.Message)
+	}
+	trouble := func() string { return w.fleet.Workers()[0].Trouble }
+	wait.Until(t, "its caller knows", func() bool { return strings.Contains(trouble(), "ledger") })
 	limit(unix.RLIM_INFINITY)
 	c := w.begun() // once there is room; and it is on record
+	wait.Until(t, "that is over", func() bool { return trouble() == "" })
 	_ = one.Process.Kill()
 	_ = one.Wait()
 	w.process("w1")

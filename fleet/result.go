@@ -174,7 +174,9 @@ func (r refusal) String() string {
 func (c *remote) whyNot() string {
 	var all []string
 	for _, r := range c.refusals {
-		all = append(all, r.String())
+		if why := r.String(); !slices.Contains(all, why) { // a busy worker is asked again
+			all = append(all, why)
+		}
 	}
 	return strings.Join(all, "; ")
 }

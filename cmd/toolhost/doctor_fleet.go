@@ -188,6 +188,8 @@ func checkWorker(p parties, w api.Worker) finding {
 	case w.State == api.WorkerIncompatible:
 		found.Level = levelFail
 		found.Detail, found.Remedy = fmt.Sprintf("its version %s and this one's %s speak different protocols: it gets no calls", w.Version, readVersion().Version), "install the same version on both"
+	case w.Trouble != "":
+		found.Detail, found.Remedy = w.Trouble, "see to that machine, and to the worker's log"
 	case w.Version != readVersion().Version:
 		found.Detail, found.Remedy = fmt.Sprintf("its version is %s, this one's %s", w.Version, readVersion().Version), "install the same version on both"
 	default:

@@ -62,7 +62,17 @@ func printWorkers(w io.Writer, list []api.Worker) error {
 			(time.Duration(each.SilentMs) * time.Millisecond).Round(100 * time.Millisecond).String(), terminal.Cell(cmp.Or(strings.Join(labels, " "), "-")),
 		})
 	}
-	return present.Table(w, rows, 2)
+	if err := present.Table(w, rows, 2); err != nil {
+		return err
+	}
+	for _, each := range list {
+		if each.Trouble != "" {
+			if _, err := fmt.Fprintf(w, "%s: %s\n", each.Name, terminal.OneLine(each.Trouble)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func newFleetDrain() *cobra.Command {

@@ -300,7 +300,9 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 	}
 	next, say, begin := a.state.Next(m)
 	if begin {
+		w.trouble = ""
 		if err := w.ledger.start(nameOf(a.id), w.live); err != nil {
+			w.trouble = err.Error()
 			w.config.Logger.Error("no call can be started", "error", err)
 			next, say, begin = start.Refused, start.SayNever, false
 			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: err.Error()}

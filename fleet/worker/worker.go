@@ -58,6 +58,7 @@ type Worker struct {
 	// complaints are those that were logged, of so many messages that were refused.
 	complaints map[string]bool
 	refused    uint64
+	trouble    string // why the last start was refused by its own machine
 }
 
 // Open makes the worker's supervisor and joins the fleet. It returns once it could begin
@@ -188,7 +189,7 @@ func (w *Worker) beat() {
 	}
 	b := &fleetv1.Beat{
 		Epoch: w.epoch, Number: w.beats.Send(now()), Free: int32(w.free - len(w.line)), Slots: int32(w.config.Slots), Draining: w.draining, Leaving: w.leaving,
-		Xkey: w.curve.Public(), Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version, Refused: w.refused, Protocol: link.Protocol,
+		Xkey: w.curve.Public(), Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version, Refused: w.refused, Protocol: link.Protocol, Trouble: w.trouble,
 	}
 	for _, c := range w.callers {
 		if !c.hold.Over(now()) {

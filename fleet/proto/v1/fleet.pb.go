@@ -1715,8 +1715,10 @@ type Beat struct {
 	Drains []string `protobuf:"bytes,12,rep,name=drains,proto3" json:"drains,omitempty"`
 	// Messages that it has refused in this epoch, whoever has sent them: forged, changed, or
 	// not for it.
-	Refused       uint64 `protobuf:"varint,13,opt,name=refused,proto3" json:"refused,omitempty"`
-	Protocol      uint32 `protobuf:"varint,14,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Refused  uint64 `protobuf:"varint,13,opt,name=refused,proto3" json:"refused,omitempty"`
+	Protocol uint32 `protobuf:"varint,14,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// Why the last call that was to start has not: one line, empty once one has.
+	Trouble       string `protobuf:"bytes,15,opt,name=trouble,proto3" json:"trouble,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1847,6 +1849,13 @@ func (x *Beat) GetProtocol() uint32 {
 		return x.Protocol
 	}
 	return 0
+}
+
+func (x *Beat) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
 }
 
 // CallerBeat echoes the newest beat of each worker.
@@ -2094,7 +2103,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x05piece\x18\x02 \x01(\fR\x05piece\">\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
-	"\bquestion\x18\x02 \x01(\fR\bquestion\"\xb9\x03\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"\xd3\x03\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -2110,7 +2119,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04xkey\x18\v \x01(\tR\x04xkey\x12\x16\n" +
 	"\x06drains\x18\f \x03(\tR\x06drains\x12\x18\n" +
 	"\arefused\x18\r \x01(\x04R\arefused\x12\x1a\n" +
-	"\bprotocol\x18\x0e \x01(\rR\bprotocol\x1a9\n" +
+	"\bprotocol\x18\x0e \x01(\rR\bprotocol\x12\x18\n" +
+	"\atrouble\x18\x0f \x01(\tR\atrouble\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb3\x01\n" +
