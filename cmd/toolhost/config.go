@@ -79,7 +79,7 @@ func loadChecked(path string) (*config.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loaded, cmp.Or(daemon.CheckGroups(loaded), daemon.CheckGrants(loaded, ""), daemon.CheckCeiling(loaded), daemon.CheckCertificate(loaded), checkParties(loaded), checkFleet(loaded))
+	return loaded, cmp.Or(daemon.CheckGroups(loaded), daemon.CheckGrants(loaded, ""), daemon.CheckCertificate(loaded), checkParties(loaded), checkFleet(loaded))
 }
 
 func reportValid(w io.Writer, loaded *config.Loaded) error {

@@ -67,7 +67,7 @@ func checkFleet(loaded *config.Loaded) error {
 			return
 		}
 		if stays := fleetStays(loaded, entry); len(stays) > 0 {
-			problems = append(problems, entry.Problem("", errors.New(refusedCalls(stays)+remedyOf(entry))))
+			problems = append(problems, entry.Problem(errors.New(refusedCalls(stays)+remedyOf(entry))))
 		}
 	}
 	for _, entry := range loaded.Tools {

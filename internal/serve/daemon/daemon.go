@@ -125,7 +125,7 @@ func Run(o Options) error {
 
 // check refuses what is wrong with a configuration as a whole.
 func (d *daemon) check(loaded *config.Loaded) error {
-	err := cmp.Or(CheckGroups(loaded), CheckGrants(loaded, d.options.State), CheckCeiling(loaded))
+	err := cmp.Or(CheckGroups(loaded), CheckGrants(loaded, d.options.State))
 	if err != nil || d.options.CheckFleet == nil {
 		return err
 	}

@@ -125,11 +125,30 @@ func (b *builder) checkTool(t *Tool, g *group) {
 	b.checkClaims(t)
 	b.checkTurns(t)
 	b.checkTier(t)
+	b.checkCeiling(t)
 	b.checkData(t)
 	b.checkReadsData(t)
 	b.checkDir(t)
 	b.checkSecrets(t)
 	b.checkProgram(t)
+}
+
+// checkCeiling warns of a tool whose calls would all be refused for their network. A worker
+// has a ceiling of its own.
+func (b *builder) checkCeiling(t *Tool) {
+	err := b.loaded.Config.Ceiling.Refuses(t.Sandbox)
+	if err == nil || b.loaded.OnWorkersOnly(*t) {
+		return
+	}
+	key := "network"
+	if t.Sandbox.Tier == sandbox.TierNone { // which has the host's
+		key = "tier"
+	}
+	at := t.at
+	if s := t.settings[key]; s.node != nil {
+		at = s.node
+	}
+	b.warn(at, oneLine(err.Error()))
 }
 
 // checkGrants wants what a call is granted to be there, unless it is a worker's.
@@ -285,6 +304,7 @@ func (b *builder) checkServerTool(one, server *Tool, g *group) {
 	b.checkGrants(one.settings)
 	b.checkResolved(one, g.at)
 	b.checkTier(one)
+	b.checkCeiling(one)
 	b.checkData(one)
 	b.checkDir(one)
 	b.checkSecrets(one)

@@ -212,12 +212,5 @@ func hostPaths(s setting) []string {
 	})
 }
 
-// Problem is a mistake in a setting of a tool of the file, or without that in its entry, with
-// the place.
-func (t Tool) Problem(key string, wrong error) Problem {
-	at := t.at
-	if s := t.settings[key]; s.node != nil {
-		at = s.node
-	}
-	return at.problem(oneLine(wrong.Error()))
-}
+// Problem is a mistake in a tool of the file, with its place.
+func (t Tool) Problem(wrong error) Problem { return t.at.problem(oneLine(wrong.Error())) }
