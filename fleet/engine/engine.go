@@ -81,7 +81,8 @@ func CheckKeys(caller string, workers map[string]string) (worker string, err err
 	return "", nil
 }
 
-// ReadCertificate reads an engine's, with its key, and refuses one that is not valid now.
+// ReadCertificate reads an engine's, with its key. One that is not valid now comes with an
+// error.
 func ReadCertificate(cert, key string, now time.Time) (pair tls.Certificate, err error) {
 	if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
 		return pair, fmt.Errorf("cannot use the fleet's certificate %s with the key %s: %w; give a certificate and its key, both in PEM, as cert and certKey", cert, key, err)
@@ -120,8 +121,11 @@ func Start(c Config) (*Engine, error) {
 	}
 	if c.Cert != "" {
 		pair, err := ReadCertificate(c.Cert, c.CertKey, time.Now())
-		if err != nil {
+		switch {
+		case err != nil && pair.Leaf == nil:
 			return nil, err
+		case err != nil && c.Logger != nil: // calls of this machine go on without workers
+			c.Logger.Error("no worker can connect", "error", err)
 		}
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}
 		o.TLS, o.TLSTimeout = true, 5
