@@ -116,7 +116,7 @@ def answer(daemon, event, yes):
     if "schema" in event:
         body = {}  # a form; this host has none, and so says no
     else:
-        body = {"approve": yes or confirmed()}
+        body = {"approve": True} if yes else confirmed()
     try:
         daemon.ask("POST", f"interactions/{quoted(event['interactionId'])}/answer", body)
     except Refused as refused:
@@ -125,7 +125,10 @@ def answer(daemon, event, yes):
 
 def confirmed():
     print("allow? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")  # the end of the input is a no
+    line = sys.stdin.readline()
+    if not line:
+        return {"unanswered": "failed"}  # nobody is there
+    return {"approve": line.strip().lower() in ("y", "yes")}
 
 
 def run_again(make, calls, retries):

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+)
+
+// A signal that was ignored at the start stays so, as nohup(1) wants it; one that was not
+// ends the call.
+func TestSignalsThatAreIgnored(t *testing.T) {
+	t.Parallel()
+	for begin, code := range map[string]int{`trap "" HUP; `: 0, "": 130} {
+		var stdout bytes.Buffer
+		events := &lines{}
+		cmd := exec.CommandContext(wait.Context(t), "sh", "-c", begin+`exec "$0" "$@"`, testBinary(t), asToolhost,
+			"exec", "--config", os.DevNull, "--state", "none", "--events", "--", "sh", "-c", "echo begun; read line; echo end")
+		cmd.Stdout, cmd.Stderr = &stdout, events
+		stdin, err := cmd.StdinPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Until(t, "output to come", func() bool { return strings.Contains(events.String(), `"tool_output"`) })
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		if code == 0 {
+			_, _ = stdin.Write([]byte("\n"))
+		}
+		_ = cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != code || (code == 0) != strings.Contains(stdout.String(), "end") {
+			t.Errorf("%q: exit status %d, %q", begin, got, stdout.String())
+		}
+	}
+}
