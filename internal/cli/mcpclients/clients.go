@@ -82,8 +82,8 @@ type Entry struct {
 	Args    []string
 }
 
-// Set is the text of a client's file with the entry of this name. Other entries,
-// other keys of this one, comments, order and white space stay. An empty text is
+// Set is the text of a client's file with the entry of this name. Other entries, other
+// keys of this one that do not contradict it, comments, order and white space stay. An empty text is
 // that of a file that does not exist. If nothing changes the text comes back.
 func (c Client) Set(text []byte, name string, e Entry) ([]byte, error) {
 	if c.toml {

@@ -41,6 +41,7 @@ func (c Client) setJSON(text []byte, name string, e Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	uncontradicted(entry)
 	for _, f := range c.fields(e) {
 		if err := s.set(entry, f, 3); err != nil {
 			return nil, err

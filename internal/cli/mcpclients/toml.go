@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -32,11 +34,14 @@ func setTOML(text []byte, key, name string, e Entry) ([]byte, error) {
 	if !ok {
 		return nil, wrongKey(key+"."+name, "a table")
 	}
+	maps.DeleteFunc(entry, contradicts)
+	taken := func(member string) bool { _, stays := entry[member]; return !stays }
+	bare := without(text, []string{key, name}, taken)
 	entry["command"], entry["args"] = e.Command, anyOf(e.Args)
 	if reflect.DeepEqual(was, want) {
 		return text, nil
 	}
-	out := edited(text, key, name, e)
+	out := edited(bare, key, name, e)
 	got, err := readTOML(out)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		return nil, fmt.Errorf("%s.%s stands in it in a form that is not changed here: write it as [%s.%s], or take it out", key, name, key, name)
@@ -121,6 +126,30 @@ func endOf(text []byte, begin int) int {
 		end++
 	}
 	return len(text)
+}
+
+// without is the text without those members of the table that are taken out, be they
+// keys or tables.
+func without(text []byte, table []string, taken func(member string) bool) []byte {
+	var in []string // the table of what follows
+	out, kept := []byte(nil), 0
+	for _, s := range statements(text) {
+		path := s.path
+		if s.table {
+			in = s.path
+		} else {
+			path = slices.Concat(in, s.path)
+		}
+		if n := len(table); len(path) <= n || !slices.Equal(path[:n], table) || !taken(path[n]) {
+			continue
+		}
+		begin, end := bytes.LastIndexByte(text[:s.begin], '\n')+1, len(text)
+		if n := bytes.IndexByte(text[s.end:], '\n'); n >= 0 {
+			end = s.end + n + 1
+		}
+		out, kept = append(out, text[kept:begin]...), end
+	}
+	return append(out, text[kept:]...)
 }
 
 // edited is the text with the entry's keys, in its table or in one at the end.
