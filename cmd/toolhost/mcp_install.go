@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
@@ -148,19 +147,6 @@ func (i *install) entry() (mcpclients.Entry, error) {
 		return mcpclients.Entry{}, hostError(err)
 	}
 	return mcpclients.Entry{Command: self, Args: []string{"mcp", "--config", path}}, nil
-}
-
-// changes are the lines that change. Those around them are not shown: other servers'
-// entries may hold secrets.
-func changes(path string, before, after []byte) string {
-	var out strings.Builder
-	for line := range strings.Lines(string(diff.Diff(path, before, path, after))) {
-		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "diff ") {
-			continue
-		}
-		out.WriteString(terminal.OneLine(strings.TrimRight(line, "\r\n")) + "\n")
-	}
-	return out.String()
 }
 
 // agreed asks on the terminal.
