@@ -78,9 +78,13 @@ func readServer(fields map[string]json.RawMessage) (s imported, err error) {
 			return s, fmt.Errorf("%q must be a text", key)
 		}
 	}
-	if fields["disabled"] != nil && json.Unmarshal(fields["disabled"], &s.Disabled) != nil {
-		return s, errors.New(`"disabled" must be true or false`)
+	enabled := true
+	for key, into := range map[string]*bool{"disabled": &s.Disabled, "enabled": &enabled} {
+		if fields[key] != nil && json.Unmarshal(fields[key], into) != nil {
+			return s, fmt.Errorf("%q must be true or false", key)
+		}
 	}
+	s.Disabled = s.Disabled || !enabled
 	if s.Args, err = readArgs(fields["args"]); err != nil {
 		return s, err
 	}
@@ -90,7 +94,7 @@ func readServer(fields map[string]json.RawMessage) (s imported, err error) {
 	}
 	s.Env = sortedKeys(env)
 	for _, key := range sortedKeys(fields) {
-		if !slices.Contains([]string{"command", "args", "env", "cwd", "url", "envFile", "disabled", "type"}, key) {
+		if !slices.Contains([]string{"command", "args", "env", "cwd", "url", "envFile", "disabled", "enabled", "type"}, key) {
 			s.Unused = append(s.Unused, key)
 		}
 	}

@@ -217,6 +217,14 @@ func TestImportTellsWhatIsLost(t *testing.T) {
 	}
 }
 
+// Codex and Zed say enabled where others say disabled.
+func TestImportLeavesOutWhatIsOff(t *testing.T) {
+	l, _, warnings := imports(t, `{"context_servers": {"on": {"command": "x", "enabled": true}, "off": {"command": "x", "enabled": false}}}`)
+	if want := `server "off" is left out: it is disabled`; len(l.Tools) != 1 || l.Tools[0].Name != "on" || warnings != want {
+		t.Errorf("%d tools, warnings\n%s\nwant %s", len(l.Tools), warnings, want)
+	}
+}
+
 func TestImportFromVSCode(t *testing.T) {
 	l, _, warnings := imports(t, "\ufeff"+`{
 		// "servers": the ones of VS Code
