@@ -96,6 +96,54 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+// A link to a file that is not there yet stays one; without a folder to make the file in
+// it is refused.
+func TestDanglingLink(t *testing.T) {
+	dir := t.TempDir()
+	link, target := filepath.Join(dir, "link.json"), filepath.Join(dir, "there", "a.json")
+	if err := os.Symlink("there/a.json", link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(link); err == nil || !strings.Contains(err.Error(), link+" is a link to "+target) {
+		t.Errorf("without its folder: %v", err)
+	}
+	if err := os.Mkdir(filepath.Dir(target), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Read(link)
+	if err != nil || f.Path != target || !f.Missing {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	if _, err := f.Replace([]byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	at, err := os.Readlink(link)
+	if raw, _ := os.ReadFile(target); err != nil || at != "there/a.json" || string(raw) != "new" {
+		t.Errorf("the link: %s, %v, its file: %q", at, err, raw)
+	}
+}
+
+// No copy is overwritten, and there is one of each text.
+func TestBackupsStay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	for n, text := range []string{"old", "new", "old", "newer"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		backup, err := f.Replace([]byte("last"))
+		if want := path + []string{".before-toolhost", ".before-toolhost-2", ".before-toolhost", ".before-toolhost-3"}[n]; err != nil || backup != want {
+			t.Errorf("%q is in %s, %v, want %s", text, backup, err, want)
+		}
+		if raw, err := os.ReadFile(backup); err != nil || string(raw) != text {
+			t.Errorf("%s has %q, %v, want %q", backup, raw, err, text)
+		}
+	}
+}
+
 // No text makes a setter panic, and what it makes can be read again.
 func FuzzSet(f *testing.F) {
 	f.Add([]byte("{\n  \"mcpServers\": {} // x\n}"), uint8(0))

@@ -16,7 +16,11 @@ import (
 // maxFileBytes bounds a client's file: Claude Code keeps its history in it, too.
 const maxFileBytes = 64 << 20
 
-// BackupSuffix is added to the name of a file for its copy from before the change.
+// maxLinks is how many links to one another are followed, as many as Linux does.
+const maxLinks = 40
+
+// BackupSuffix is added to the name of a file for its copy from before the change; -2
+// and so on follow where there is another one already.
 const BackupSuffix = ".before-toolhost"
 
 // File is a client's file as it was read.
@@ -32,8 +36,9 @@ type File struct {
 
 // Read reads a client's file. One that does not exist is empty.
 func Read(path string) (File, error) {
-	if at, err := filepath.EvalSymlinks(path); err == nil {
-		path = at
+	path, err := followed(path)
+	if err != nil {
+		return File{Path: path}, err
 	}
 	f := File{Path: path}
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -60,6 +65,27 @@ func Read(path string) (File, error) {
 	return f, nil
 }
 
+// followed is where the links at path lead, be there a file or not yet.
+func followed(path string) (string, error) {
+	for range maxLinks {
+		if at, err := filepath.EvalSymlinks(path); err == nil {
+			return at, nil
+		}
+		target, err := os.Readlink(path)
+		if err != nil { // no link
+			return path, nil
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		if _, err := os.Stat(filepath.Dir(target)); err != nil {
+			return path, fmt.Errorf("%s is a link to %s, whose folder cannot be read: make the folder, or remove the link: %w", path, target, err)
+		}
+		path = target
+	}
+	return path, nil // opening it fails
+}
+
 // Replace puts text in the place of what was read, at once and with the file's mode and
 // owner, and keeps what was there beside it, as backup. It fails if the file has been
 // changed in the meantime.
@@ -72,16 +98,30 @@ func (f File) Replace(text []byte) (backup string, err error) {
 		return "", fmt.Errorf("%s was changed by another program meanwhile: try again", f.Path)
 	}
 	if !f.Missing {
-		backup = f.Path + BackupSuffix
-		if err := f.put(backup, f.Text); err != nil {
+		if backup, err = f.keep(); err != nil {
 			return "", fmt.Errorf("cannot keep a copy: %w", err)
 		}
 	}
-	return backup, f.put(f.Path, text)
+	return backup, f.put(f.Path, text, false)
 }
 
-func (f File) put(path string, text []byte) error {
-	o := atomicfile.Options{Like: f.info}
+// keep copies what was read, unless there is a copy already. No file is overwritten: the
+// first copy is that from before toolhost.
+func (f File) keep() (backup string, err error) {
+	backup = f.Path + BackupSuffix
+	for n := 2; ; n++ {
+		if err := f.put(backup, f.Text, true); !errors.Is(err, fs.ErrExist) {
+			return backup, err
+		}
+		if kept, err := Read(backup); err == nil && bytes.Equal(kept.Text, f.Text) {
+			return backup, nil
+		}
+		backup = fmt.Sprintf("%s%s-%d", f.Path, BackupSuffix, n)
+	}
+}
+
+func (f File) put(path string, text []byte, fresh bool) error {
+	o := atomicfile.Options{Like: f.info, New: fresh}
 	if f.info != nil {
 		o.Mode = f.info.Mode().Perm()
 	}
