@@ -3,10 +3,12 @@
 package mcpclients
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -86,15 +88,25 @@ type Entry struct {
 // keys of this one that do not contradict it, comments, order and white space stay. An empty text is
 // that of a file that does not exist. If nothing changes the text comes back.
 func (c Client) Set(text []byte, name string, e Entry) ([]byte, error) {
+	set := c.setJSON
 	if c.toml {
-		return setTOML(text, c.key, name, e)
+		set = c.setTOML
 	}
-	return c.setJSON(text, name, e)
+	rest, marked := bytes.CutPrefix(text, mark)
+	out, err := set(rest, name, e)
+	if err != nil || !marked {
+		return out, err
+	}
+	return slices.Concat(mark, out), nil
 }
+
+// mark is the byte order mark with which some editors begin a file. It stays.
+var mark = []byte("\ufeff")
 
 // Servers is what a client's file has, as JSON in the form that most programs share:
 // {"mcpServers": {...}}.
 func (c Client) Servers(text []byte) ([]byte, error) {
+	text = bytes.TrimPrefix(text, mark)
 	if c.toml {
 		return serversTOML(text, c.key)
 	}

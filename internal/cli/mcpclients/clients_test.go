@@ -36,7 +36,7 @@ func TestSet(t *testing.T) {
 				in := func(part string) string { return strings.ReplaceAll(parts[part], "\n", lines) }
 				got, err := c.Set([]byte(in("before")), "toolhost", entry)
 				if why := strings.TrimSpace(parts["error"]); why != "" {
-					if err == nil || !strings.Contains(err.Error(), why) {
+					if err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "hujson") {
 						t.Errorf("error %v, want %s", err, why)
 					}
 					continue
@@ -140,6 +140,24 @@ func TestBackupsStay(t *testing.T) {
 		}
 		if raw, err := os.ReadFile(backup); err != nil || string(raw) != text {
 			t.Errorf("%s has %q, %v, want %q", backup, raw, err, text)
+		}
+	}
+}
+
+// A byte order mark stays, and is no mistake.
+func TestByteOrderMark(t *testing.T) {
+	for name, text := range map[string]string{"cursor": "{\"mcpServers\": {}}\n", "codex": "[mcp_servers.a]\ncommand = \"x\"\n"} {
+		c, _ := Named(name)
+		want, err := c.Set([]byte(text), "toolhost", entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.Set([]byte("\ufeff"+text), "toolhost", entry)
+		if err != nil || string(got) != "\ufeff"+string(want) {
+			t.Errorf("%s: %v, got %q, want a mark and %q", name, err, got, want)
+		}
+		if _, err := c.Servers(got); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

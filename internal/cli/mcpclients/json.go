@@ -62,7 +62,7 @@ func (c Client) parse(text []byte) (whole hujson.Value, object *hujson.Object, e
 		return whole, nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
 	}
 	if whole, err = hujson.Parse(text); err != nil {
-		return whole, nil, fmt.Errorf("it is not JSON: %w", err)
+		return whole, nil, fmt.Errorf("it is not JSON: %s", strings.TrimPrefix(err.Error(), "hujson: "))
 	}
 	if !c.comments && !whole.IsStandard() {
 		return whole, nil, fmt.Errorf("it has comments, or commas behind last items, which %s does not read: take them out", c.Title)

@@ -17,7 +17,8 @@ import (
 // setTOML changes as little of the text as it can: it adds a table at the end, or
 // changes the keys of the one that is there. What it has made is read again, and must
 // differ in these keys alone.
-func setTOML(text []byte, key, name string, e Entry) ([]byte, error) {
+func (c Client) setTOML(text []byte, name string, e Entry) ([]byte, error) {
+	key := c.key
 	was, err := readTOML(text)
 	if err != nil {
 		return nil, err
