@@ -44,6 +44,9 @@ func (c Client) setTOML(text []byte, name string, e Entry) ([]byte, error) {
 	}
 	out := edited(bare, key, name, e)
 	got, err := readTOML(out)
+	if inline(text, key) {
+		return nil, fmt.Errorf("%s stands in it in a form that is not changed here, %s = {...}: take that out, and write each server as [%s.NAME] with lines of its own", key, key, key)
+	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		return nil, fmt.Errorf("%s.%s stands in it in a form that is not changed here: write it as [%s.%s], or take it out", key, name, key, name)
 	}
@@ -110,6 +113,17 @@ func statements(text []byte) (list []statement) {
 		list[n].end = endOf(text, list[n].begin)
 	}
 	return list
+}
+
+// inline says whether the text has the table of this name as a value, to which TOML lets
+// nothing be added.
+func inline(text []byte, key string) bool {
+	for _, s := range statements(text) {
+		if s.table || slices.Equal(s.path, []string{key}) {
+			return !s.table
+		}
+	}
+	return false
 }
 
 // endOf is where the statement ends that begins here: at the first end of a line up to
