@@ -112,6 +112,8 @@ func (i *importer) unused(name string, keys []string) {
 // leftOut says why a server cannot be taken over.
 func leftOut(s imported) string {
 	switch {
+	case s.Wrong != "":
+		return s.Wrong
 	case s.Disabled:
 		return "it is disabled"
 	case s.Command == "" && s.URL != "":

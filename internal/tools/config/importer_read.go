@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -13,6 +14,8 @@ type imported struct {
 	Command, Cwd, URL, EnvFile string
 	Args, Env                  []string // of env the names alone: no value is taken
 	Disabled                   bool
+	// Wrong is why it cannot be read.
+	Wrong string
 	// Unused are keys that nothing is made of, Twice those that stand twice; Doubled:
 	// so does the server itself.
 	Unused, Twice []string
@@ -50,26 +53,40 @@ func importedServers(raw []byte) (map[string]imported, error) {
 		if !ok {
 			return nil, fmt.Errorf(`cannot import: %q must be an object of servers by their names, such as {"files": {"command": "..."}}`, key)
 		}
-		return readServers(entries, repeated(file[key]))
+		return readServers(entries, repeated(file[key])), nil
 	}
 	return nil, errors.New(`cannot import: there is neither "mcpServers" nor "servers" nor "context_servers" in it`)
 }
 
-func readServers(entries map[string]json.RawMessage, doubled []string) (map[string]imported, error) {
+func readServers(entries map[string]json.RawMessage, doubled []string) map[string]imported {
 	servers := map[string]imported{}
-	for _, name := range sortedKeys(entries) {
-		fields, ok := members(entries[name])
-		if !ok {
-			return nil, fmt.Errorf(`cannot import server %s: it must be an object, such as {"command": "node", "args": ["server.js"]}`, quoted(name))
+	for name, entry := range entries {
+		var server imported
+		if fields, ok := members(entry); !ok {
+			server.Wrong = `it must be an object, such as {"command": "node", "args": ["server.js"]}`
+		} else if s, err := readServer(zedsOlder(fields)); err != nil {
+			server.Wrong = err.Error()
+		} else {
+			server = s
 		}
-		server, err := readServer(fields)
-		if err != nil {
-			return nil, fmt.Errorf("cannot import server %s: %w", quoted(name), err)
-		}
-		server.Twice, server.Doubled = repeated(entries[name]), slices.Contains(doubled, name)
+		server.Twice, server.Doubled = repeated(entry), slices.Contains(doubled, name)
 		servers[name] = server
 	}
-	return servers, nil
+	return servers
+}
+
+// zedsOlder are the fields of a server whose command is an object with the path, the
+// args and the env, as in Zed's older settings.
+func zedsOlder(fields map[string]json.RawMessage) map[string]json.RawMessage {
+	command, ok := members(fields["command"])
+	if !ok || command["path"] == nil {
+		return fields
+	}
+	fields = maps.Clone(fields)
+	maps.Copy(fields, command)
+	fields["command"] = command["path"]
+	delete(fields, "path")
+	return fields
 }
 
 func readServer(fields map[string]json.RawMessage) (s imported, err error) {

@@ -98,13 +98,7 @@ func TestImportMistakes(t *testing.T) {
 		`{"servers": "x"}`:                      `"servers" must be an object of servers`,
 		"{\n\"servers\": {]}":                   "line 2: invalid character",
 		`{"servers": {}} /* `:                   "a comment has no end",
-		`{"servers": {"my s": []}}`:             `server "my s": it must be an object`,
-		`{"servers": {"my s": {"command": ["x"]}}}`:                 `server "my s": "command" must be a text`,
-		`{"servers": {"my s": {"command": "x", "args": "y"}}}`:      `server "my s": "args" must be a list of texts`,
-		`{"servers": {"my s": {"command": "x", "args": [{}]}}}`:     `server "my s": "args" must be a list of texts`,
-		`{"servers": {"my s": {"command": "x", "env": []}}}`:        `server "my s": "env" must be an object`,
-		`{"servers": {"my s": {"command": "x", "disabled": "no"}}}`: `server "my s": "disabled" must be true or false`,
-		strings.Repeat(" ", 2<<20):                                  "more than 1048576 bytes",
+		strings.Repeat(" ", 2<<20):              "more than 1048576 bytes",
 	} {
 		if _, _, err := Import([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
@@ -115,6 +109,30 @@ func TestImportMistakes(t *testing.T) {
 	l, _, _ := imports(t, `{"mcpServers": {}}`)
 	if len(l.Tools) != 0 {
 		t.Errorf("%+v", l.Tools)
+	}
+}
+
+// A server that cannot be read is left out; the others are not.
+func TestImportLeavesOutWhatIsWrong(t *testing.T) {
+	for entry, want := range map[string]string{
+		`[]`:                                 `it must be an object`,
+		`{"command": ["x"]}`:                 `"command" must be a text`,
+		`{"command": "x", "args": "y"}`:      `"args" must be a list of texts`,
+		`{"command": "x", "args": [{}]}`:     `"args" must be a list of texts`,
+		`{"command": "x", "env": []}`:        `"env" must be an object`,
+		`{"command": "x", "disabled": "no"}`: `"disabled" must be true or false`,
+	} {
+		l, yaml, warnings := imports(t, `{"servers": {"my s": `+entry+`, "good": {"command": "x"}}}`)
+		if want := "is left out: " + want; len(l.Tools) != 1 || !strings.Contains(warnings, `server "my s" `+want) || !strings.Contains(yaml, "# my s "+want) {
+			t.Errorf("%s: %d tools, warnings %s, want %s in\n%s", entry, len(l.Tools), warnings, want, yaml)
+		}
+	}
+}
+
+func TestImportFromOlderZed(t *testing.T) {
+	l, yaml, warnings := imports(t, `{"context_servers": {"s": {"command": {"path": "x", "args": ["a"], "env": {"API_KEY": "S3CR3T"}}}}}`, "API_KEY=given")
+	if len(l.Tools) != 1 || !reflect.DeepEqual(l.Tools[0].MCP.Argv, []string{"x", "a"}) || !reflect.DeepEqual(l.Tools[0].Env, []string{"API_KEY=given"}) || strings.Contains(yaml+warnings, "S3CR3T") {
+		t.Errorf("tools %+v, warnings %s of\n%s", l.Tools, warnings, yaml)
 	}
 }
 
