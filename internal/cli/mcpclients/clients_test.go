@@ -144,6 +144,21 @@ func TestBackupsStay(t *testing.T) {
 	}
 }
 
+// The servers of Claude Code's projects are there by name, their values and history not.
+func TestServersOfProjects(t *testing.T) {
+	c, _ := Named("claude-code")
+	const projects = `"projects":{"/p":{"history":["x"],"mcpServers":{"db":{"command":"y"}}},"/q":{"history":[]},"/r":1}`
+	for text, want := range map[string]string{
+		`{"mcpServers":{},` + projects + `}`: `{"mcpServers":{},"projects":{"/p":{"mcpServers":{"db":{}}}}}`,
+		`{` + projects + `}`:                 `{"projects":{"/p":{"mcpServers":{"db":{}}}}}`,
+		`{"mcpServers":{},"projects":{}}`:    `{"mcpServers":{}}`,
+	} {
+		if got, err := c.Servers([]byte(text)); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
 // A byte order mark stays, and is no mistake.
 func TestByteOrderMark(t *testing.T) {
 	for name, text := range map[string]string{"cursor": "{\"mcpServers\": {}}\n", "codex": "[mcp_servers.a]\ncommand = \"x\"\n"} {

@@ -221,11 +221,42 @@ func (c Client) serversJSON(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	whole.Standardize()
-	servers := member(object, c.key)
-	if servers == nil {
+	servers, projects := member(object, c.key), projectServers(object)
+	switch {
+	case servers == nil && projects == nil:
 		return nil, noServers(c.key)
+	case servers == nil:
+		return fmt.Appendf(nil, `{"projects":%s}`, projects), nil
+	case projects == nil:
+		return fmt.Appendf(nil, `{"mcpServers":%s}`, servers.Value.Pack()), nil
 	}
-	return fmt.Appendf(nil, `{"mcpServers":%s}`, servers.Value.Pack()), nil
+	return fmt.Appendf(nil, `{"mcpServers":%s,"projects":%s}`, servers.Value.Pack(), projects), nil
+}
+
+// projectServers are the servers that Claude Code keeps of projects, without their
+// history, or nil.
+func projectServers(object *hujson.Object) []byte {
+	m := member(object, "projects")
+	var projects map[string]struct {
+		Servers map[string]struct{} `json:"mcpServers"`
+	}
+	if m == nil {
+		return nil
+	}
+	_ = json.Unmarshal(m.Value.Pack(), &projects) // passes over what is not an object
+	for path, project := range projects {
+		if len(project.Servers) == 0 {
+			delete(projects, path)
+		}
+	}
+	if len(projects) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(projects)
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 func noServers(key string) error { return fmt.Errorf("there is no %q in it", key) }

@@ -26,11 +26,12 @@ func Import(raw []byte) (yaml []byte, warnings []string, err error) {
 	if len(raw) > maxImportBytes {
 		return nil, nil, fmt.Errorf("cannot import: the file has more than %d bytes", maxImportBytes)
 	}
-	servers, err := importedServers(raw)
+	servers, projects, err := importedServers(raw)
 	if err != nil {
 		return nil, nil, err
 	}
 	i := importer{names: map[string]bool{}, placeholders: map[string]bool{}}
+	i.projects(projects)
 	i.printf("# Imported. Grant what a server needs: read, write, network, and data to keep its workspace.\n# Each call has a process of its own, and what a server keeps in memory is gone\n# after it: set keep: true for one that must remember.\ntools:")
 	for _, name := range sortedKeys(servers) {
 		i.server(name, servers[name])
@@ -64,6 +65,17 @@ func (i *importer) printf(format string, args ...any) { fmt.Fprintf(&i.out, form
 
 func (i *importer) warnf(format string, args ...any) {
 	i.warnings = append(i.warnings, oneLine(fmt.Sprintf(format, args...)))
+}
+
+// projects warns of the servers of projects, whose names may be the same.
+func (i *importer) projects(names map[string][]string) {
+	for _, folder := range sortedKeys(names) {
+		var list []string
+		for _, name := range names[folder] {
+			list = append(list, quoted(name))
+		}
+		i.warnf("project %s has servers that are not taken: %s: to import them, copy its mcpServers into a file {\"mcpServers\": {...}} and import that", quoted(folder), strings.Join(list, ", "))
+	}
 }
 
 func (i *importer) server(name string, s imported) {

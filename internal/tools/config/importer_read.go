@@ -22,40 +22,57 @@ type imported struct {
 	Doubled       bool
 }
 
-// importedServers reads the file, by the names of the servers. Of what stands
-// twice the last counts, as to JSON.
-func importedServers(raw []byte) (map[string]imported, error) {
-	raw, err := plainJSON(raw)
-	if err != nil {
-		return nil, fmt.Errorf("cannot import: this is not JSON of MCP servers: %w", err)
+// importedServers reads the file, by the names of the servers; those of projects are not
+// taken. Of what stands twice the last counts, as to JSON.
+func importedServers(raw []byte) (servers map[string]imported, projects map[string][]string, err error) {
+	if raw, err = plainJSON(raw); err != nil {
+		return nil, nil, fmt.Errorf("cannot import: this is not JSON of MCP servers: %w", err)
 	}
 	if !json.Valid(raw) {
-		return nil, fmt.Errorf("cannot import: this is not JSON of MCP servers: %w", jsonMistake(raw))
+		return nil, nil, fmt.Errorf("cannot import: this is not JSON of MCP servers: %w", jsonMistake(raw))
 	}
 	file, ok := members(raw)
 	if !ok {
-		return nil, errors.New(`cannot import: this is not JSON of MCP servers: want {"mcpServers": {...}}`)
+		return nil, nil, errors.New(`cannot import: this is not JSON of MCP servers: want {"mcpServers": {...}}`)
 	}
+	projects = projectServers(file["projects"])
 	if mcp, ok := members(file["mcp"]); ok && file["mcpServers"] == nil && file["servers"] == nil {
 		file, raw = mcp, file["mcp"]
 	}
 	if file["mcpServers"] != nil && file["servers"] != nil {
-		return nil, errors.New(`cannot import: there are "mcpServers" and "servers" in it: leave only one of them`)
+		return nil, nil, errors.New(`cannot import: there are "mcpServers" and "servers" in it: leave only one of them`)
 	}
 	for _, key := range []string{"mcpServers", "servers", "context_servers"} {
 		if file[key] == nil {
 			continue
 		}
 		if slices.Contains(repeated(raw), key) {
-			return nil, fmt.Errorf(`cannot import: %q stands twice: put both together`, key)
+			return nil, nil, fmt.Errorf(`cannot import: %q stands twice: put both together`, key)
 		}
 		entries, ok := members(file[key])
 		if !ok {
-			return nil, fmt.Errorf(`cannot import: %q must be an object of servers by their names, such as {"files": {"command": "..."}}`, key)
+			return nil, nil, fmt.Errorf(`cannot import: %q must be an object of servers by their names, such as {"files": {"command": "..."}}`, key)
 		}
-		return readServers(entries, repeated(file[key])), nil
+		return readServers(entries, repeated(file[key])), projects, nil
 	}
-	return nil, errors.New(`cannot import: there is neither "mcpServers" nor "servers" nor "context_servers" in it`)
+	if len(projects) > 0 {
+		return nil, projects, nil
+	}
+	return nil, nil, errors.New(`cannot import: there is neither "mcpServers" nor "servers" nor "context_servers" in it`)
+}
+
+// projectServers are the names of the servers that Claude Code keeps of projects, by
+// the projects' folders.
+func projectServers(raw json.RawMessage) map[string][]string {
+	names := map[string][]string{}
+	folders, _ := members(raw)
+	for folder, project := range folders {
+		fields, _ := members(project)
+		if servers, _ := members(fields["mcpServers"]); len(servers) > 0 {
+			names[folder] = sortedKeys(servers)
+		}
+	}
+	return names
 }
 
 func readServers(entries map[string]json.RawMessage, doubled []string) map[string]imported {

@@ -129,6 +129,18 @@ func TestImportLeavesOutWhatIsWrong(t *testing.T) {
 	}
 }
 
+// Claude Code keeps servers of projects beside the user's own.
+func TestImportTellsOfProjects(t *testing.T) {
+	const projects = `"projects": {"/p": {"mcpServers": {"db": {"command": "y", "env": {"K": "S3CR3T"}}, "ab": {}}}, "/q": {"mcpServers": {}}, "/r": {"history": []}}`
+	for text, tools := range map[string]int{`{"mcpServers": {"a": {"command": "x"}}, ` + projects + `}`: 1, `{` + projects + `}`: 0} {
+		l, yaml, warnings := imports(t, text)
+		want := `project "/p" has servers that are not taken: "ab", "db": to import them, copy its mcpServers into a file`
+		if len(l.Tools) != tools || !strings.HasPrefix(warnings, want) || strings.Contains(warnings, "\n") || strings.Contains(yaml+warnings, "S3CR3T") {
+			t.Errorf("%d tools, warnings %s of\n%s", len(l.Tools), warnings, yaml)
+		}
+	}
+}
+
 func TestImportFromOlderZed(t *testing.T) {
 	l, yaml, warnings := imports(t, `{"context_servers": {"s": {"command": {"path": "x", "args": ["a"], "env": {"API_KEY": "S3CR3T"}}}}}`, "API_KEY=given")
 	if len(l.Tools) != 1 || !reflect.DeepEqual(l.Tools[0].MCP.Argv, []string{"x", "a"}) || !reflect.DeepEqual(l.Tools[0].Env, []string{"API_KEY=given"}) || strings.Contains(yaml+warnings, "S3CR3T") {
