@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -164,7 +165,11 @@ it is the user's own. What needs attention is on stderr, and in comments.`,
 func importedText(word string) (path string, raw []byte, err error) {
 	client, err := mcpclients.Named(word)
 	if _, missing := os.Stat(word); err != nil || missing == nil {
-		if raw, err = readBounded(word, maxImportBytes); err != nil {
+		raw, err = readBounded(word, maxImportBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			return word, nil, exit.Usagef("%s is neither a file nor a client: clients are %s", word, strings.Join(mcpclients.Names(), ", "))
+		}
+		if err != nil {
 			return word, nil, exit.Usagef("cannot read %s: %w", word, err)
 		}
 		if filepath.Ext(word) == ".toml" {
