@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/lazy"
@@ -71,6 +72,9 @@ func Pairs(words []string, schema []byte) (json.RawMessage, error) {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
 			return nil, fmt.Errorf("argument %q is not key=value: want one of %s, or --args '{...}'", word, keys(types))
+		}
+		if !utf8.ValidString(word) {
+			return nil, fmt.Errorf("argument %q is not UTF-8: hand over text in UTF-8, or a file's path", strings.ToValidUTF8(key, "\uFFFD"))
 		}
 		raw, item := typed(value, types[key])
 		switch {

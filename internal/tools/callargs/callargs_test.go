@@ -29,6 +29,7 @@ func TestPairs(t *testing.T) {
 		{"maybe=a", `{"maybe":["a"]}`, ""},
 		{"text", "", `"text" is not key=value: want one of any= count=`},
 		{"=x", "", "is not key=value"},
+		{"text=caf\xe9", "", `argument "text" is not UTF-8: hand over text in UTF-8`},
 		{"count=1 count=2", "", "count is given twice"},
 		{`tags=["a"] tags=b`, "", "both as a whole list and item by item"},
 		{`tags=b tags=["a"]`, "", "both as a whole list and item by item"},
