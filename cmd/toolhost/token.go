@@ -113,13 +113,24 @@ func (f *tokenFlags) create(cmd *cobra.Command, spec tokens.Spec) error {
 	if err := tokens.CheckName(spec.Name); err != nil {
 		return exit.With(exit.Usage, err)
 	}
+	outliveReader()
 	secret, made, err := store.Create(spec)
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
+		return takeBack(store, made, err)
+	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "token %s (%s), %s: it is shown this once\n", made.Name, access.NamesOf(made.Roles, ","), expiry(made))
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
-	return err
+	return nil
+}
+
+// takeBack revokes a token that could not be printed: it is valid, and nobody knows it.
+func takeBack(store *tokens.Store, made tokens.Token, lost error) error {
+	if _, err := store.Revoke(made.ID, thisUser()); err != nil {
+		return exit.With(exit.Host, fmt.Errorf("%w; token %s is valid and was not shown: revoke it with toolhost token revoke %s (%w)", lost, made.Name, made.ID, err))
+	}
+	return exit.With(exit.Host, fmt.Errorf("%w, and make token %s again: it was not shown, and is revoked", lost, made.Name))
 }
 
 func expiry(t tokens.Token) string {
