@@ -88,6 +88,9 @@ with the same name applies to it too.`,
 					return exit.Usagef("--tools %q %s", pattern, wrong)
 				}
 			}
+			if forever && cmd.Flags().Changed("expires") {
+				return exit.Usagef("--forever and --expires contradict one another: leave one of them out")
+			}
 			if life <= 0 && !forever {
 				return exit.Usagef("--expires %s is not positive: give a duration such as 720h, or --forever", life)
 			}
