@@ -212,3 +212,20 @@ func configError(err error) error {
 	}
 	return exit.With(exit.Usage, errors.Join(list...))
 }
+
+// loadFor loads the configuration for what of it a command needs, the settings below
+// these keys: a mistake elsewhere is told, and not in the way. flag is how to do without.
+func loadFor(o config.Options, flag string, keys ...string) (*config.Loaded, error) {
+	loaded, err := config.Load(o)
+	problems, ok := errors.AsType[config.Problems](err)
+	if !ok && err != nil {
+		return nil, configError(err)
+	}
+	if problems.Concern(keys...) {
+		return nil, exit.With(exit.Usage, errors.Join(configError(err), fmt.Errorf("mend the configuration, or do without it with %s", flag)))
+	}
+	for _, problem := range problems {
+		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(problem.String()))
+	}
+	return loaded, nil
+}

@@ -117,9 +117,9 @@ func newPrune(flags *logFlags) *cobra.Command {
 // dir is the folder that is read.
 func (f *logFlags) dir() (string, error) {
 	if f.journal.state == "" {
-		loaded, err := config.Load(config.Options{Path: f.config, Flags: retentionKeys.layer(f.journal.given)})
+		loaded, err := loadFor(config.Options{Path: f.config, Flags: retentionKeys.layer(f.journal.given)}, "--state", "state", "journal")
 		if err != nil {
-			return "", configError(err)
+			return "", err
 		}
 		f.journal.configured = loaded
 	}

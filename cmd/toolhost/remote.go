@@ -41,9 +41,9 @@ func (f *remoteFlags) path() (string, error) {
 	if path := os.Getenv(socketVariable); path != "" && f.config == "" {
 		return path, nil
 	}
-	loaded, err := config.Load(config.Options{Path: f.config})
+	loaded, err := loadFor(config.Options{Path: f.config}, "--socket", "socket")
 	if err != nil {
-		return "", configError(err)
+		return "", err
 	}
 	path, err := daemon.SocketPath(loaded.Daemon)
 	if err != nil {

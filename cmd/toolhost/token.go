@@ -49,9 +49,9 @@ func (f *tokenFlags) register(cmd *cobra.Command) {
 func (f *tokenFlags) open() (*tokens.Store, error) {
 	where := journalFlags{state: f.state, byDefault: true}
 	if f.state == "" {
-		loaded, err := config.Load(config.Options{Path: f.config})
+		loaded, err := loadFor(config.Options{Path: f.config}, "--state", "state")
 		if err != nil {
-			return nil, configError(err)
+			return nil, err
 		}
 		where.configured = loaded
 	}

@@ -100,7 +100,9 @@ type Retention struct {
 }
 
 // Load reads the configuration. The error is Problems, all that there are, or
-// that the machine is not known. It may be called again at any time; see Diff.
+// that the machine is not known. With Problems it returns what could be read, for
+// nobody but those who ask them first; see Problems.Concern. It may be called again
+// at any time; see Diff.
 func Load(o Options) (*Loaded, error) {
 	m := o.Machine
 	if m == nil {
@@ -121,10 +123,7 @@ func Load(o Options) (*Loaded, error) {
 	}
 	files, folders := m.Standard()
 	b.loaded.Sources, b.loaded.Folders = append(l.sources, files...), folders
-	if err := l.report.err(); err != nil {
-		return nil, err
-	}
-	return b.loaded, nil
+	return b.loaded, l.report.err()
 }
 
 // read reads the file that is named, or found, with all that it includes.

@@ -97,6 +97,16 @@ func (p Problems) join(show func(Problem) string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Concern says whether the settings below these root keys may be other than they were
+// read: a problem is with one of them, with a key that may be one mistyped, or with a
+// file as a whole.
+func (p Problems) Concern(keys ...string) bool {
+	return slices.ContainsFunc(p, func(one Problem) bool {
+		root, _, _ := strings.Cut(one.Path, ".")
+		return find(rootKeys, root) == nil || root == includeKey || slices.Contains(keys, root)
+	})
+}
+
 // maxProblems bounds a report; nobody mends more at once.
 const maxProblems = 100
 
