@@ -98,8 +98,8 @@ func outcome(r *api.Result) string {
 	if NeverBegan(r) {
 		return string(r.Status) + ": " + Problem(r)
 	}
-	if r.Status == api.StatusDenied || r.Status == api.StatusLost || r.Status == api.StatusCancelled && r.Timing.ElapsedMs == 0 {
-		_, why, _ := strings.Cut(r.Message, "] ") // nothing more is known to have run
+	if noneRan(r) {
+		_, why, _ := strings.Cut(r.Message, "] ")
 		return string(r.Status) + ": " + brief(why)
 	}
 	parts := []string{fmt.Sprintf("%s: %s", r.Status, r.Tool)}
@@ -118,6 +118,20 @@ func outcome(r *api.Result) string {
 		parts = append(parts, "cpu "+Elapsed(r.Usage.CPUUserMs+r.Usage.CPUSystemMs), "memory "+units.BytesSize(float64(r.Usage.MemoryPeakBytes)))
 	}
 	return terminal.OneLine(strings.Join(parts, ", "))
+}
+
+// noneRan reports whether nothing is known to have run, so that the message is all there
+// is to say.
+func noneRan(r *api.Result) bool {
+	switch r.Status {
+	case api.StatusDenied, api.StatusLost:
+		return true
+	case api.StatusCancelled:
+		return r.Timing.ElapsedMs == 0
+	case api.StatusStartFailed:
+		return r.ToolError == nil && r.Timing.RunMs == 0
+	}
+	return false
 }
 
 // Problem is what a call that failed has to say for itself, in one line.

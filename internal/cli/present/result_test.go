@@ -57,6 +57,9 @@ func TestOutcome(t *testing.T) {
 		"cancelled": {func(r *api.Result) {
 			r.Status, r.Message, r.Timing.ElapsedMs = api.StatusCancelled, "[CANCELLED] Turn aborted by user.", 0
 		}, "cancelled: Turn aborted by user.\n"},
+		"not made ready": {func(r *api.Result) {
+			r.Status, r.Message, r.Timing.ElapsedMs = api.StatusStartFailed, "[FAILED] The tool cannot be started: no pack.", 0
+		}, "start_failed: The tool cannot be started: no pack.\n"},
 		"never began": {func(r *api.Result) {
 			r.Status, r.ToolError = api.StatusInvalidArgs, &api.ToolError{Message: "no tool\nmore"}
 		}, "invalid_args: no tool\n"},
