@@ -103,15 +103,26 @@ func newPrune(flags *logFlags) *cobra.Command {
 			if err != nil {
 				return hostError(err)
 			}
-			for _, owned := range done.Owned {
-				fmt.Fprintf(os.Stderr, "toolhost: %s is in use: the process that uses it prunes it\n", terminal.OneLine(owned))
+			if _, err = fmt.Fprintf(cmd.OutOrStdout(), "dropped %d turns\n", done.Turns); err != nil {
+				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "dropped %d turns\n", done.Turns)
-			return err
+			return ownedError(done.Owned)
 		},
 	}
 	flags.journal.registerRetention(cmd)
 	return cmd
+}
+
+// ownedError is about journals that were not pruned; nil for none.
+func ownedError(dirs []string) error {
+	var list []error
+	for _, dir := range dirs {
+		list = append(list, fmt.Errorf("%s is in use and was not pruned: stop the daemon first, or lower its journal.maxAge or journal.maxSize and restart it", dir))
+	}
+	if list == nil {
+		return nil
+	}
+	return exit.With(exit.Failed, errors.Join(list...))
 }
 
 // dir is the folder that is read.
