@@ -72,11 +72,11 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 	if found.Held != "" {
 		e.Warnings = append(e.Warnings, "the tool is held back: "+found.Held)
 	}
-	settings := settingsOf(e, found.Entry)
+	settings, manifest := settingsOf(e, found.Entry), k.packs.ManifestSHA256(request.Tool.Path)
 	if flags.json {
-		return explainJSON(w, e, settings)
+		return explainJSON(w, e, manifest, settings)
 	}
-	return explainText(w, e, settings)
+	return explainText(w, e, manifest, settings)
 }
 
 // unrun is a tool's request. That of one that is denied is a command's: what it
@@ -163,12 +163,14 @@ func timeoutSource(r budget.Resolution) string {
 	return source
 }
 
-func explainJSON(w io.Writer, e *supervisor.Explanation, settings []setting) error {
+// manifest is the SHA-256 of a pack's manifest; empty without a pack.
+func explainJSON(w io.Writer, e *supervisor.Explanation, manifest string, settings []setting) error {
 	return printJSON(w, struct {
 		*supervisor.Explanation
-		Settings []setting `json:"settings"`
-		Claims   []string  `json:"claims"`
-	}{e, settings, claimsOf(e.Description)}, true)
+		ManifestSHA256 string    `json:"manifestSha256,omitempty"`
+		Settings       []setting `json:"settings"`
+		Claims         []string  `json:"claims"`
+	}{e, manifest, settings, claimsOf(e.Description)}, true)
 }
 
 // nearer names files below the working directory from there.
@@ -180,11 +182,14 @@ func nearer() *strings.Replacer {
 	return strings.NewReplacer(strings.TrimSuffix(here, "/")+"/", "")
 }
 
-func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) error {
+func explainText(w io.Writer, e *supervisor.Explanation, manifest string, settings []setting) error {
 	page(w, "", terminal.OneLine(e.Tool))
 	if e.SHA256 != "" {
 		page(w, "", terminal.OneLine(e.Path))
 		page(w, "", "sha256 "+e.SHA256)
+	}
+	if manifest != "" {
+		page(w, "", "manifest sha256 "+manifest+", to pin the pack by")
 	}
 	fmt.Fprintln(w)
 	near := nearer()

@@ -49,7 +49,7 @@ func TestExplainFitsThePage(t *testing.T) {
 	}
 	e.Sandbox.Enforced = strings.Fields(strings.Repeat("landlock ", 30))
 	var out strings.Builder
-	if err := explainText(&out, e, []setting{{"read", long + " " + long, long + "toolhost.yaml:12:7", long}, {Name: "timeout", Value: "10s", From: "default"}}); err != nil {
+	if err := explainText(&out, e, "", []setting{{"read", long + " " + long, long + "toolhost.yaml:12:7", long}, {Name: "timeout", Value: "10s", From: "default"}}); err != nil {
 		t.Fatal(err)
 	}
 	fitsThePage(t, "explain", out.String())

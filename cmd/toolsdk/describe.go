@@ -38,7 +38,7 @@ granted.`,
 			}
 			out := toolrun.NewDescription(args[0], d)
 			if t.opened != nil {
-				out.PackVersion = t.opened.Manifest.Version
+				out.PackVersion, out.ManifestSHA256 = t.opened.Manifest.Version, t.opened.ManifestSHA256
 			}
 			if asJSON {
 				return out.WriteJSON(terminal.JSON(cmd.OutOrStdout()))

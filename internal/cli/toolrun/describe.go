@@ -26,7 +26,9 @@ type Description struct {
 	// PackVersion is what the manifest says of the whole pack that the binary is
 	// in; empty without a pack, or where that says nothing.
 	PackVersion string `json:"packVersion,omitempty"`
-	Tools       []Tool `json:"tools"`
+	// ManifestSHA256 is the hash to pin that pack by; empty without one.
+	ManifestSHA256 string `json:"manifestSha256,omitempty"`
+	Tools          []Tool `json:"tools"`
 }
 
 // Tool is one of its tools.
@@ -93,6 +95,9 @@ func (d Description) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "pack version %s  ", terminal.OneLine(d.PackVersion))
 	}
 	fmt.Fprintf(&b, "version %s  sha256 %.12s\n", orNone(d.Version), d.SHA256)
+	if d.ManifestSHA256 != "" {
+		fmt.Fprintf(&b, "manifest sha256 %s, to pin the pack by\n", d.ManifestSHA256)
+	}
 	for _, t := range d.Tools {
 		t.text(&b)
 	}

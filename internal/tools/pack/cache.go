@@ -75,6 +75,19 @@ func (s *Cache) open(path string) (*Opened, error) {
 	return opened, nil
 }
 
+// ManifestSHA256 is the hash that pins the held pack whose plugin's executable is at
+// binary; empty if that is in none.
+func (s *Cache) ManifestSHA256(binary string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, opened := range s.held {
+		if opened.Binary == binary {
+			return opened.ManifestSHA256
+		}
+	}
+	return ""
+}
+
 // Close removes the copies. No call may need them any more.
 func (s *Cache) Close() error {
 	s.mu.Lock()
