@@ -87,6 +87,9 @@ func reportValid(w io.Writer, loaded *config.Loaded) error {
 	for _, warning := range loaded.Warnings {
 		fmt.Fprintln(w, "warning: "+terminal.Escape(warning.Long(), false))
 	}
+	for _, warning := range packWarnings(loaded) {
+		fmt.Fprintln(w, "warning: "+terminal.Escape(warning.Long(), false))
+	}
 	for _, tool := range loaded.Tools {
 		for _, warning := range fleetWarnings(loaded, tool) {
 			fmt.Fprintln(w, "warning: "+terminal.Escape("tools."+tool.Name+": "+warning, false))

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	"github.com/toolhost/toolhost/internal/tools/pack"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -18,6 +20,22 @@ func (k *app) unpack(r supervisor.Request) (supervisor.Request, error) {
 		return r, exit.With(exit.Usage, err)
 	}
 	return r, nil
+}
+
+// packWarnings are about packs that calls could not run: each is opened as for one.
+func packWarnings(loaded *config.Loaded) (list config.Problems) {
+	outliveReader()
+	var packs pack.Cache
+	defer func() { _ = packs.Close() }() // at worst a copy is left, which the next one removes
+	for _, tool := range loaded.Tools {
+		if tool.Type != config.TypePlugin || !pack.Is(tool.Plugin.Path) {
+			continue
+		}
+		if _, err := packs.Request(supervisor.Request{Tool: tool.Plugin, SHA256: tool.SHA256}); err != nil {
+			list = append(list, tool.Problem(err))
+		}
+	}
+	return list
 }
 
 // outliveReader makes writing to a pipe that nobody reads any more an error of the
