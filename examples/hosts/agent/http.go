@@ -53,6 +53,9 @@ func (o *options) client(provider format.Provider, offers []offer) (*client, err
 		text: func(s string) { fmt.Print(printable(s)) },
 		log:  func(format string, args ...any) { fmt.Fprintf(os.Stderr, "agent: "+format+"\n", args...) },
 	}
+	if c.key == "" && o.baseURL == "" {
+		return nil, fmt.Errorf("%s is not set: set it to your key, or name an endpoint that needs none with --base-url", api.keyVariable())
+	}
 	if len(offers) == 0 {
 		return c, nil
 	}

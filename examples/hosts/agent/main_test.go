@@ -87,6 +87,19 @@ func contains(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
+// An endpoint of one's own may need no key; those of the APIs do.
+func TestAKeyIsMissing(t *testing.T) {
+	for api, variable := range map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "openai-chat": "OPENAI_API_KEY"} {
+		t.Setenv(variable, "")
+		if _, err := (&options{api: api}).client(nil, nil); err == nil || !strings.HasPrefix(err.Error(), variable+" is not set: ") {
+			t.Errorf("%s: %v", api, err)
+		}
+		if _, err := (&options{api: api, baseURL: "http://127.0.0.1:1"}).client(nil, nil); err != nil {
+			t.Errorf("%s with --base-url: %v", api, err)
+		}
+	}
+}
+
 func TestCommandLine(t *testing.T) {
 	for _, c := range []struct {
 		args string
