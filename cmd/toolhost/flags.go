@@ -88,7 +88,7 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.StringArray("write", nil, "show `PATH` and let the call change it")
 	flags.StringArray("net", nil, "network: none (the default), host, or a `NAME[:PORT]`, address or network to reach; may be repeated")
 	flags.String("workspace", "", "size of the call's own folder (default a quarter of the memory limit)")
-	flags.StringVar(&f.out, "out", "", "copy the files that the call leaves in its workspace to the new folder `DIR`: at most 16 MiB a file, 64 MiB and 1000 names in all, 32 folders deep")
+	flags.StringVar(&f.out, "out", "", "copy the files that the call leaves in its workspace to the folder `DIR`, which is made if need be: at most 16 MiB a file, 64 MiB and 1000 names in all, 32 folders deep")
 	flags.Bool("strict", false, "deny file locks too, by which calls could signal to one another")
 	flags.StringArray("allow", nil, "accept a `DEGRADATION` of the sandbox: sharedUid, landlockScope")
 	flags.StringArray("require", nil, "refuse to run without this optional `FEATURE`: landlock, landlockScope")

@@ -30,7 +30,7 @@ type Machine struct {
 func ThisMachine() (Machine, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return Machine{}, fmt.Errorf("cannot find the working directory: %w", err)
+		return Machine{}, fmt.Errorf("cannot find the working directory: %w: change to a folder that exists", err)
 	}
 	home, err := os.UserHomeDir()
 	if err != nil || !filepath.IsAbs(home) {

@@ -78,7 +78,7 @@ func open(path string) (*Opened, error) {
 	removeStale(os.TempDir())
 	dir, lock, err := makeCopyDir(os.TempDir())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot make a folder for its copy: %w: set TMPDIR to a folder that you may write to", err)
 	}
 	o := &Opened{Dir: dir, lock: lock}
 	if err := o.fill(from); err != nil {

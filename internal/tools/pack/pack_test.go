@@ -200,18 +200,18 @@ func TestCannotPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, spec := range map[string]Spec{
-		"no such file":                     {Source: "/nonexistent"},
-		"0 executables":                    {Source: tree(t, map[string]string{"a": ""})},
-		"2 executables (a.sh, b.sh)":       {Source: tree(t, map[string]string{"a.sh": "", "b.sh": ""})},
-		`"link" is not a plain file`:       {Source: linked},
-		`"fifo" is not a plain file`:       {Source: fifo},
-		`binary "data/words" is not among`: {Source: tree(t, sample), Binary: "data/words"},
-		`path "../x"`:                      {Source: tree(t, sample), Binary: "../x"},
-		`name "two words"`:                 {Source: tree(t, sample), Name: "two words"},
-		"version":                          {Source: tree(t, sample), Version: "1\n"},
-		"a manifest.json of its own":       {Source: tree(t, map[string]string{"a.sh": "", ManifestName: ""})},
-		`path "back\\slash"`:               {Source: tree(t, map[string]string{"a.sh": "", `back\slash`: ""})},
-		"name a binary in it only of a f":  {Source: filepath.Join(tree(t, sample), "tool.sh"), Binary: "x"},
+		"no such file":  {Source: "/nonexistent"},
+		"0 executables": {Source: tree(t, map[string]string{"a": ""})},
+		"2 executables (a.sh, b.sh), name the plugin's with --binary": {Source: tree(t, map[string]string{"a.sh": "", "b.sh": ""})},
+		`"link" is not a plain file`:                                  {Source: linked},
+		`"fifo" is not a plain file`:                                  {Source: fifo},
+		`binary "data/words" is not among`:                            {Source: tree(t, sample), Binary: "data/words"},
+		`path "../x"`:                                                 {Source: tree(t, sample), Binary: "../x"},
+		`name "two words"`:                                            {Source: tree(t, sample), Name: "two words"},
+		"version":                                                     {Source: tree(t, sample), Version: "1\n"},
+		"a manifest.json of its own":                                  {Source: tree(t, map[string]string{"a.sh": "", ManifestName: ""})},
+		`path "back\\slash"`:                                          {Source: tree(t, map[string]string{"a.sh": "", `back\slash`: ""})},
+		"name a binary in it only of a f":                             {Source: filepath.Join(tree(t, sample), "tool.sh"), Binary: "x"},
 	} {
 		if _, err := Collect(spec); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v; want %q", spec, err, want)
@@ -237,5 +237,14 @@ func TestWhatChangesWhileItIsPackedIsNoticed(t *testing.T) {
 	}
 	if err := c.Dir(source); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("over an existing folder: %v", err)
+	}
+}
+
+// Where copies cannot be made, the variable that says where is named.
+func TestNoPlaceForCopies(t *testing.T) {
+	path := save(t, tarOf(t, mustCollect(t, Spec{Source: tree(t, map[string]string{"a.sh": "#!"}), Binary: "a.sh"})))
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nosuch"))
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "set TMPDIR to a folder that you may write to") {
+		t.Error(err)
 	}
 }

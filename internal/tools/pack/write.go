@@ -71,7 +71,7 @@ func (s Spec) onlyExecutable() (string, error) {
 		}
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("cannot pack %s: it has %d executables (%s), name the plugin's", s.Source, len(found), strings.Join(found, ", "))
+		return "", fmt.Errorf("cannot pack %s: it has %d executables (%s), name the plugin's with --binary", s.Source, len(found), strings.Join(found, ", "))
 	}
 	return filepath.Join(s.Source, found[0]), nil
 }

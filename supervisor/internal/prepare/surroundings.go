@@ -203,7 +203,7 @@ func (n *preparation) findDir(policy sandbox.Resolved) (err error) {
 	if dir == "" {
 		here, err := os.Getwd()
 		if err != nil {
-			return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot find the working directory: %w", err))
+			return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot find the working directory: %w: change to a folder that exists", err))
 		}
 		dir = here
 		if n.Plan.Confined() && !policy.Covers(dir) && (dir == "/" || !policy.Holds(dir)) {
