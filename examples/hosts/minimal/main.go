@@ -11,12 +11,14 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 3 {
+		log.Fatal("usage: minimal TOOL ARGUMENTS")
+	}
 	host, err := supervisor.New(context.Background(), supervisor.Config{Sandbox: supervisor.Policy{Read: []string{"."}}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer host.Close()
-	tool, arguments := supervisor.Tool{Path: os.Args[1]}, []byte(os.Args[2])
-	result := host.Call(context.Background(), supervisor.Request{Tool: tool, Arguments: arguments})
+	result := host.Call(context.Background(), supervisor.Request{Tool: supervisor.Tool{Path: os.Args[1]}, Arguments: []byte(os.Args[2])})
 	fmt.Println(result.Status, result.Text(), result.Message)
 }

@@ -39,6 +39,13 @@ func TestRunsATool(t *testing.T) {
 	}
 }
 
+func TestTellsItsUsage(t *testing.T) {
+	minimal, _ := built(t)
+	if out, err := exec.Command(minimal).CombinedOutput(); err == nil || !strings.HasSuffix(string(out), "usage: minimal TOOL ARGUMENTS\n") {
+		t.Errorf("got %v, %q", err, out)
+	}
+}
+
 // A call that fails is not a failure of the host: it says what happened.
 func TestTellsOfAFailure(t *testing.T) {
 	minimal, search := built(t)
