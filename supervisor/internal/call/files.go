@@ -82,15 +82,24 @@ func (f *collection) fill(r *api.Result) {
 	if found.Truncated {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the workspace has more than the %d files that are listed", len(found.Files)))
 	}
-	skipped := 0
+	var skipped []api.File
 	for _, file := range found.Files {
-		if file.Skipped != "" {
-			skipped++
+		one := api.File{Path: file.Path, Bytes: file.Bytes, Skipped: file.Skipped}
+		if r.Files = append(r.Files, one); one.Skipped != "" {
+			skipped = append(skipped, one)
 		}
-		r.Files = append(r.Files, api.File{Path: file.Path, Bytes: file.Bytes, Skipped: file.Skipped})
 	}
-	if skipped > 0 && f.copies {
+	if len(skipped) > 0 && f.copies {
 		r.FilesIncomplete = true
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the workspace's files were not copied: files says why", skipped))
+		r.Warnings = append(r.Warnings, notCopied(skipped))
 	}
+}
+
+// notCopied says why of the first file; the result's files say it of each.
+func notCopied(skipped []api.File) string {
+	first := fmt.Sprintf("%q: %s", skipped[0].Path, skipped[0].Skipped)
+	if len(skipped) == 1 {
+		return "1 of the workspace's files was not copied: " + first
+	}
+	return fmt.Sprintf("%d of the workspace's files were not copied, such as %s", len(skipped), first)
 }

@@ -99,7 +99,7 @@ func lookUp(path string) (string, error) {
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("the tool %s is not a regular file: name an executable", path)
 	case info.Mode()&0o111 == 0:
-		return "", fmt.Errorf("the tool %s is not executable: run chmod +x on it", path)
+		return "", fmt.Errorf("the tool %s is not executable: run chmod +x on it, or if it is to be a pack, make it a plain tar (not empty or compressed)", path)
 	}
 	return filepath.Abs(path)
 }
