@@ -263,5 +263,21 @@ func (h *Host) tryLifetimes(ctx context.Context, f *Features, into Into) error {
 		}
 		tried = append(tried, err)
 	}
-	return fmt.Errorf("cannot start the launcher: %w", errors.Join(tried...))
+	return fmt.Errorf("cannot start the launcher: %w", together(tried))
+}
+
+// together is one error of several, on one line, which says each thing once.
+func together(list []error) (all error) {
+	seen := map[string]bool{}
+	for _, err := range list {
+		switch {
+		case seen[err.Error()]:
+		case all == nil:
+			all = err
+		default:
+			all = fmt.Errorf("%w; %w", all, err)
+		}
+		seen[err.Error()] = true
+	}
+	return all
 }
