@@ -39,7 +39,7 @@ func newPair(b *testing.B) *pair {
 	}
 	b.Cleanup(func() { _ = here.Close() })
 	w := newWorld(b, "w1")
-	w.processOf("w1", slots.Running)
+	w.processOf(settings{Name: "w1", Slots: slots.Running})
 	return &pair{b, [2]side{{name: "here", fleet: here}, {name: "worker", fleet: w.fleet}}}
 }
 

@@ -150,7 +150,7 @@ func TestFleetLoad(t *testing.T) {
 	}
 	w := newWorld(t, names...)
 	for _, name := range names {
-		w.processOf(name, loadSlots)
+		w.processOf(settings{Name: name, Slots: loadSlots})
 	}
 	for _, part := range []float64{0.85, 0.95} {
 		l := &load{w: w, group: newQueueGroup(t), failed: map[string]int{}}

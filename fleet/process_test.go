@@ -55,6 +55,7 @@ func count(_ context.Context, in text, out *plugin.Output) (text, error) {
 type settings struct {
 	Name, URL, KeyFile, Caller, Dir, Write string
 	Slots                                  int
+	Lease                                  time.Duration // 2 s if zero
 }
 
 func TestMain(m *testing.M) {
@@ -80,7 +81,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	c := worker.Config{
-		Name: s.Name, URL: s.URL, KeyFile: s.KeyFile, Callers: []string{s.Caller}, Dir: s.Dir, Lease: 2 * time.Second, Slots: cmp.Or(s.Slots, 2),
+		Name: s.Name, URL: s.URL, KeyFile: s.KeyFile, Callers: []string{s.Caller}, Dir: s.Dir, Lease: cmp.Or(s.Lease, 2*time.Second), Slots: cmp.Or(s.Slots, 2),
 		Logger: hclog.New(&hclog.LoggerOptions{Name: s.Name, Output: os.Stderr}),
 	}
 	c.Labels, c.Supervisor.Admission.Running = map[string]string{"pool": "soak"}, s.Slots
@@ -97,15 +98,14 @@ func TestMain(m *testing.M) {
 // process starts a worker in a process of its own.
 func (w *world) process(name string) *exec.Cmd {
 	w.t.Helper()
-	return w.processOf(name, 0)
+	return w.processOf(settings{Name: name})
 }
 
-// processOf is process with so many slots.
-func (w *world) processOf(name string, slots int) *exec.Cmd {
+// processOf is process with other slots or another lease.
+func (w *world) processOf(s settings) *exec.Cmd {
 	w.t.Helper()
-	cmd := player(w.t, workerVariable, settings{
-		Name: name, URL: "nats://" + w.engine.Address(), KeyFile: w.workers[name], Caller: w.key.Public(), Dir: filepath.Join(w.dir, "run-"+name), Slots: slots,
-	})
+	s.URL, s.KeyFile, s.Caller, s.Dir = "nats://"+w.engine.Address(), w.workers[s.Name], w.key.Public(), filepath.Join(w.dir, "run-"+s.Name)
+	cmd := player(w.t, workerVariable, s)
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func (w *world) processOf(name string, slots int) *exec.Cmd {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	w.there(name)
+	w.there(s.Name)
 	return cmd
 }
 
@@ -191,7 +191,7 @@ func TestAWorkerIsGone(t *testing.T) {
 func TestAWorkerIsStoppedForAWhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "w1")
-	one := w.process("w1")
+	one := w.processOf(settings{Name: "w1", Lease: 20 * time.Second})
 	call := w.fleet.Start(t.Context(), shell("sleep 0.3; echo whole"))
 	if err := one.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // ends the call.
 func TestSignalsThatAreIgnored(t *testing.T) {
 	t.Parallel()
-	for begin, code := range map[string]int{`trap "" HUP; `: 0, "": 130} {
+	for begin, code := range map[string]int{`trap "" TERM; `: 0, "": 130} {
 		var stdout bytes.Buffer
 		events := &lines{}
 		cmd := exec.CommandContext(wait.Context(t), "sh", "-c", begin+`exec "$0" "$@"`, testBinary(t), asToolhost,
@@ -29,7 +29,7 @@ func TestSignalsThatAreIgnored(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait.Until(t, "output to come", func() bool { return strings.Contains(events.String(), `"tool_output"`) })
-		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
 		if code == 0 {
