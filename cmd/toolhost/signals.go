@@ -8,7 +8,7 @@ import (
 )
 
 // stays says whether a signal was ignored when this process was started, as with nohup(1) or
-// in the background of a script, and so is not for it.
+// in the background of a script, and so is not for it. Go knows that of SIGHUP and SIGINT alone.
 func stays(s os.Signal) bool { return s != syscall.SIGPIPE && signal.Ignored(s) }
 
 // onSignals calls end with 1 at the first signal that wants this process to

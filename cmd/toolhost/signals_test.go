@@ -15,10 +15,14 @@ import (
 // ends the call.
 func TestSignalsThatAreIgnored(t *testing.T) {
 	t.Parallel()
-	for begin, code := range map[string]int{`trap "" TERM; `: 0, "": 130} {
+	for _, x := range []struct {
+		begin  string
+		signal syscall.Signal
+		code   int
+	}{{`trap "" HUP; `, syscall.SIGHUP, 0}, {"", syscall.SIGTERM, 130}} {
 		var stdout bytes.Buffer
 		events := &lines{}
-		cmd := exec.CommandContext(wait.Context(t), "sh", "-c", begin+`exec "$0" "$@"`, testBinary(t), asToolhost,
+		cmd := exec.CommandContext(wait.Context(t), "sh", "-c", x.begin+`exec "$0" "$@"`, testBinary(t), asToolhost,
 			"exec", "--config", os.DevNull, "--state", "none", "--events", "--", "sh", "-c", "echo begun; read line; echo end")
 		cmd.Stdout, cmd.Stderr = &stdout, events
 		stdin, err := cmd.StdinPipe()
@@ -29,15 +33,15 @@ func TestSignalsThatAreIgnored(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait.Until(t, "output to come", func() bool { return strings.Contains(events.String(), `"tool_output"`) })
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		if err := cmd.Process.Signal(x.signal); err != nil {
 			t.Fatal(err)
 		}
-		if code == 0 {
+		if x.code == 0 {
 			_, _ = stdin.Write([]byte("\n"))
 		}
 		_ = cmd.Wait()
-		if got := cmd.ProcessState.ExitCode(); got != code || (code == 0) != strings.Contains(stdout.String(), "end") {
-			t.Errorf("%q: exit status %d, %q", begin, got, stdout.String())
+		if got := cmd.ProcessState.ExitCode(); got != x.code || (x.code == 0) != strings.Contains(stdout.String(), "end") {
+			t.Errorf("%s: exit status %d, %q", x.signal, got, stdout.String())
 		}
 	}
 }
