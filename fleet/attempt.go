@@ -115,7 +115,7 @@ func (f *Fleet) receive(m *nats.Msg) {
 		x.bytes = len(m.Data) + len(x.frames)*stream.Overhead
 	}
 	switch {
-	case len(x.frames) > 0 && f.isForeign(worker, x.frames[0].Speaker):
+	case len(x.frames) > 0 && x.frames[0].Speaker != "" && f.isForeign(worker, x.frames[0].Speaker):
 	case a == nil:
 		for _, frame := range x.frames {
 			f.answerLate(over, inbox, frame)
@@ -133,7 +133,7 @@ func (f *Fleet) isForeign(worker, speaker string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.peers[worker]
-	return speaker != "" && p != nil && p.epoch != speaker
+	return p != nil && p.epoch != speaker
 }
 
 // refuse counts what a worker sends that cannot be its word, and logs the first of it.

@@ -153,13 +153,9 @@ func TestAuditWaitsForAWhile(t *testing.T) {
 // call nor the end.
 func TestAuditIsSentAndHoldsUpNothing(t *testing.T) {
 	t.Parallel()
-	deaf, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer deaf.Close()
+	deaf := listenDeaf(t)
 	address, got := receiveSyslog(t)
-	settings := fmt.Sprintf("  careful: {command: [echo, done], mode: ask}\ntelemetry: {otlp: {endpoint: \"http://%s\", audit: true, traces: false, metrics: false}, syslog: {address: \"tcp://%s\"}}\n", deaf.Addr(), address)
+	settings := fmt.Sprintf("  careful: {command: [echo, done], mode: ask}\ntelemetry: {otlp: {endpoint: \"http://%s\", audit: true, traces: false, metrics: false}, syslog: {address: \"tcp://%s\"}}\n", deaf, address)
 	w := newWorld(t, settings)
 	w.Listen = "127.0.0.1:0"
 	d := w.daemon()
@@ -220,12 +216,8 @@ func TestAuditIsSentAndHoldsUpNothing(t *testing.T) {
 // time: each of them for three seconds.
 func TestDeafReceiversAreWaitedForTogether(t *testing.T) {
 	t.Parallel()
-	deaf, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer deaf.Close()
-	w := newWorld(t, fmt.Sprintf("telemetry: {otlp: {endpoint: \"http://%s\", audit: true}, syslog: {address: \"tls://%[1]s\"}}\n", deaf.Addr()))
+	deaf := listenDeaf(t)
+	w := newWorld(t, fmt.Sprintf("telemetry: {otlp: {endpoint: \"http://%s\", audit: true}, syslog: {address: \"tls://%[1]s\"}}\n", deaf))
 	d := w.daemon()
 	w.mustRun(w.begin(), "lines", map[string]string{"text": "x"})
 	d.signal(syscall.SIGTERM)
@@ -240,4 +232,15 @@ func TestDeafReceiversAreWaitedForTogether(t *testing.T) {
 	if took := time.Since(began); took > 2*3*time.Second {
 		t.Errorf("the end took %s", took)
 	}
+}
+
+// listenDeaf is the address of a receiver that takes connections and never answers.
+func listenDeaf(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
 }

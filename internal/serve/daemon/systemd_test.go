@@ -138,8 +138,8 @@ func TestServiceManager(t *testing.T) {
 	}
 }
 
-// While calls finish, whoever connects by a socket that was handed over is answered: who
-// runs them needs further connections. From then on clients wait in the socket.
+// While calls finish, clients that connect to a socket that was handed over are answered:
+// those that made the calls need further connections. From then on clients wait in the socket.
 func TestStopAtASocketThatWasHandedOver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")

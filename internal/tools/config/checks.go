@@ -153,10 +153,8 @@ func (b *builder) checkCeiling(t *Tool) {
 
 // checkGrants wants what a call is granted to be there, unless it is a worker's.
 func (b *builder) checkGrants(settings layer) {
-	for path := range settings {
-		if strings.HasPrefix(path, "where.") {
-			return
-		}
+	if len(settings.below("where")) > 0 {
+		return
 	}
 	for _, path := range []string{"read", "write"} {
 		if s, set := settings[path]; set && s.source.Layer != LayerFlag {
