@@ -98,9 +98,10 @@ func TestTwoProcessesOfOneWorker(t *testing.T) {
 	w := newWorldWith(t, func(c *fleet.Config) { c.Logger = hclog.New(&hclog.LoggerOptions{Output: callers}) }, "w1")
 	first := w.work("w1", nil)
 	c := w.begun()
-	w.work("w1", func(c *worker.Config) {
+	elsewhere := func(c *worker.Config) {
 		c.Dir, c.Logger = c.Dir+"-second", hclog.New(&hclog.LoggerOptions{Output: workers})
-	})
+	}
+	second := w.work("w1", elsewhere)
 	wait.Until(t, "the caller says so", func() bool { return callers.count("two processes have the name") > 0 })
 	wait.Until(t, "the second one says so", func() bool { return workers.count("another process has the name") > 0 })
 	if got := w.call(shell("true")); !got.OK() {
@@ -117,6 +118,11 @@ func TestTwoProcessesOfOneWorker(t *testing.T) {
 	if n := callers.count("two processes"); n != 1 {
 		t.Errorf("it was logged %d times", n)
 	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the trouble is over", func() bool { return w.fleet.Workers()[0].Trouble == "" })
+	w.work("w1", elsewhere)
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

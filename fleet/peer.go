@@ -33,7 +33,8 @@ type peer struct {
 	refused         bool          // something of it was, and logged
 	duplicate       string        // epoch of another process with its name and key, heard since the last beat
 	duplicateLogged bool
-	refuses         uint64 // messages, in this epoch
+	duplicateHeard  time.Duration // when
+	refuses         uint64        // messages, in this epoch
 }
 
 const (
@@ -80,7 +81,7 @@ func (f *Fleet) hear(m *nats.Msg) {
 	}
 	fresh := p.epoch != b.Epoch
 	if fresh && p.lives() {
-		p.duplicate = b.Epoch
+		p.duplicate, p.duplicateHeard = b.Epoch, now()
 		return
 	}
 	if fresh {
@@ -208,7 +209,7 @@ func (f *Fleet) Workers() (list []api.Worker) {
 
 // trouble is what people have to see to. A worker's own words are bounded.
 func (p *peer) trouble() string {
-	if p.duplicateLogged {
+	if p.duplicateLogged && now()-p.duplicateHeard < suspectAfter {
 		return "another process has its name and its key, and gets no calls"
 	}
 	return api.Cut(p.beat.Trouble, 500)
