@@ -85,9 +85,7 @@ func TestGrantsOfOwnFilesAreRefused(t *testing.T) {
 // Below a granted folder the state is hidden, and the configuration read-only.
 func TestOwnFilesBelowAGrantOfTheCommandLine(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("TOOLHOST_VM") != "" {
-		t.Skip("needs a shell, which the VM does not have")
-	}
+	needShell(t)
 	dir := ownFolder(t, "")
 	script := "cat w/state/token w/toolhost.yaml; echo x >> w/state/token; echo x >> w/toolhost.yaml; git -C w status 2>&1; ls w"
 	for _, grant := range []string{"--read", "--write"} {

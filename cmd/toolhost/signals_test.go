@@ -14,6 +14,7 @@ import (
 // A signal that was ignored at the start stays so, as nohup(1) wants it; one that was not
 // ends the call.
 func TestSignalsThatAreIgnored(t *testing.T) {
+	needShell(t)
 	t.Parallel()
 	for _, x := range []struct {
 		begin  string

@@ -317,9 +317,7 @@ func TestHeadlessQuestions(t *testing.T) {
 
 // Whatever a command leaves on a terminal, the outcome has a line of its own.
 func TestTheOutcomeHasItsOwnLine(t *testing.T) {
-	if os.Getenv("TOOLHOST_VM") != "" {
-		t.Skip("needs a shell, which the VM does not have")
-	}
+	needShell(t)
 	t.Parallel()
 	for said, want := range map[string]string{
 		`ok: sh, 1ms\r`:                   "ok: sh, 1ms\r\r\ncrashed: sh, ",
