@@ -82,7 +82,7 @@ func (i *install) run(cmd *cobra.Command, name string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && i.project == "" {
 		return exit.Usagef("folder %s does not exist, so %s does not seem to be installed: start it once, or name its file with --file", dir, client.Title)
 	}
-	fmt.Fprint(out, changes(f.Path, f.Text, text))
+	fmt.Fprint(out, changes(client, i.name, f.Path, f.Text, text))
 	if err := i.agreed(f.Path); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package mcpclients
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,6 +112,25 @@ func (c Client) Servers(text []byte) ([]byte, error) {
 		return serversTOML(text, c.key)
 	}
 	return c.serversJSON(text)
+}
+
+// Shown is the entry of this name, in the file's language and without comments; empty if the
+// text has none.
+func (c Client) Shown(text []byte, name string) []byte {
+	var file struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	raw, err := c.Servers(text)
+	if err != nil || json.Unmarshal(raw, &file) != nil || file.Servers[name] == nil {
+		return nil
+	}
+	if c.toml {
+		return shownTOML(c.key, name, file.Servers[name])
+	}
+	var out bytes.Buffer
+	key, _ := plain(name)
+	_ = json.Indent(&out, file.Servers[name], "", "  ")
+	return fmt.Appendf(nil, "%s: %s\n", key, out.Bytes())
 }
 
 // newline is the one that a file has.

@@ -215,8 +215,8 @@ func (s style) add(in *hujson.Object, name string, value hujson.ValueTrimmed, de
 }
 
 func (c Client) serversJSON(text []byte) ([]byte, error) {
-	c.comments = true // what is only read may have them everywhere
-	whole, object, err := c.parse(text)
+	c.comments = true                                // what is only read may have them everywhere
+	whole, object, err := c.parse(bytes.Clone(text)) // which is changed in place
 	if err != nil {
 		return nil, err
 	}

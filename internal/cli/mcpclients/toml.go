@@ -279,3 +279,12 @@ func serversTOML(text []byte, key string) ([]byte, error) {
 	}
 	return json.Marshal(map[string]any{"mcpServers": servers})
 }
+
+func shownTOML(key, name string, entry json.RawMessage) []byte {
+	var members any
+	if json.Unmarshal(entry, &members) != nil {
+		return nil
+	}
+	out, _ := toml.Marshal(map[string]any{key: map[string]any{name: members}})
+	return bytes.TrimPrefix(out, fmt.Appendf(nil, "[%s]\n", key)) // which has no keys of its own
+}
