@@ -265,6 +265,7 @@ lint: setup ## gofumpt, go vet, staticcheck, govulncheck, go mod tidy
 	@unformatted=$$(go tool gofumpt -l . | { xargs -r grep -LE '^// Code generated .* DO NOT EDIT\.$$' || true; }); \
 	$(call or_die,[ -z "$$unformatted" ],not gofumpt-clean (go tool gofumpt -w .): $$unformatted)
 	go vet ./...
+	go vet -tags fleetsuite ./supervisor ./turn
 	go tool staticcheck ./...
 	@echo "go tool govulncheck ./..."; \
 	code=0; said=$$(go tool govulncheck ./... 2>&1) || code=$$?; \

@@ -376,7 +376,7 @@ func TestARelayThatIsStopped(t *testing.T) {
 }
 
 // startReached starts a call that has reached a destination, and stays.
-func startReached(t *testing.T, host *supervisor.Supervisor, l *lab.Lab) *supervisor.Call {
+func startReached(t *testing.T, host testHost, l *lab.Lab) testCall {
 	t.Helper()
 	r := reaching(t, l, with("a.test:2222"), "echo a.test:2222 x", "hang")
 	r.Timeouts = within(20 * time.Second)
