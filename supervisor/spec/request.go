@@ -5,10 +5,12 @@ package spec
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"path/filepath"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
@@ -214,6 +216,26 @@ func (r Request) ToolName() string {
 		return r.Tool.Name
 	}
 	return baseName(r.Tool.Path)
+}
+
+// CheckNames returns an error for the first of the call's names that is not UTF-8, which no
+// message can hold.
+func (r Request) CheckNames() error {
+	for _, one := range []struct{ name, text string }{
+		{"ID", r.ID},
+		{"Tool.Name", r.Tool.Name},
+		{"Method", r.Method},
+		{"Place.CallID", r.Place.CallID},
+		{"Place.TurnID", r.Place.TurnID},
+		{"Place.SessionID", r.Place.SessionID},
+		{"Place.AgentID", r.Place.AgentID},
+		{"Place.ParentTurnID", r.Place.ParentTurnID},
+	} {
+		if !utf8.ValidString(one.text) {
+			return fmt.Errorf("its %s %q is not UTF-8: give another", one.name, one.text)
+		}
+	}
+	return nil
 }
 
 func baseName(path string) string {

@@ -77,6 +77,8 @@ func TestStays(t *testing.T) {
 		"Go functions":      func(r *supervisor.Request) { r.Command.Tool = &supervisor.CommandTool{} },
 		"I/O":               func(r *supervisor.Request) { r.Limits.IOMax = []cgroup.IOMax{{}} },
 		"more than 256 KiB": func(r *supervisor.Request) { r.Arguments = make([]byte, MaxBytes) },
+		"an argument":       func(r *supervisor.Request) { r.Command.Argv = []string{"echo", "\xff"} },
+		"a variable":        func(r *supervisor.Request) { r.Env = []string{"A=\xff"} },
 	} {
 		r := request()
 		set(&r)

@@ -1,6 +1,9 @@
 package portable
 
 import (
+	"slices"
+	"unicode/utf8"
+
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -44,6 +47,7 @@ var features = []feature{
 	{"a call of more than 256 KiB", func(r supervisor.Request, _ sandbox.Policy) bool {
 		return len(r.Arguments)+len(r.Meta)+len(r.Client) > MaxBytes/2
 	}, false},
+	{"a path, an argument of its command or a variable that is not UTF-8", notUTF8, false},
 }
 
 // Stays are the names of what the call uses and a worker cannot do: for these it stays on
@@ -63,6 +67,15 @@ func stays(r supervisor.Request, config supervisor.Config, placed bool) (names [
 		names = append(names, ownProfile)
 	}
 	return names
+}
+
+// notUTF8 says whether JSON would change one of the texts that may be any bytes.
+func notUTF8(r supervisor.Request, p sandbox.Policy) bool {
+	texts := slices.Concat([]string{r.Tool.Path, r.Dir}, r.Tool.Args, r.Env, p.Read, p.Write)
+	if r.Command != nil {
+		texts = append(texts, r.Command.Argv...)
+	}
+	return slices.ContainsFunc(texts, func(text string) bool { return !utf8.ValidString(text) })
 }
 
 func policyOf(r supervisor.Request, config supervisor.Config) sandbox.Policy {

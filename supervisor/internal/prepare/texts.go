@@ -3,7 +3,6 @@ package prepare
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
@@ -13,19 +12,8 @@ import (
 // still be named.
 func (n *preparation) checkTexts() error {
 	r := n.Request
-	for _, one := range []struct{ name, text string }{
-		{"ID", r.ID},
-		{"Tool.Name", r.Tool.Name},
-		{"Method", r.Method},
-		{"Place.CallID", r.Place.CallID},
-		{"Place.TurnID", r.Place.TurnID},
-		{"Place.SessionID", r.Place.SessionID},
-		{"Place.AgentID", r.Place.AgentID},
-		{"Place.ParentTurnID", r.Place.ParentTurnID},
-	} {
-		if !utf8.ValidString(one.text) {
-			return outcome.Refuse(api.StatusStartFailed, api.ReasonCall, fmt.Errorf("its %s %q is not UTF-8: give another", one.name, one.text))
-		}
+	if err := r.CheckNames(); err != nil {
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonCall, err)
 	}
 	for _, entry := range r.Env {
 		if err := checkVariable(entry); err != nil {
