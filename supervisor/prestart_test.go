@@ -82,6 +82,18 @@ func TestPrestartBeginsWithTheFirstCall(t *testing.T) {
 	wantServed(t, call(t, host, other), api.InstanceFresh, 1)
 }
 
+// One that is being started when nobody is to have it any more ends, too.
+func TestEndIdleWhileOneIsStarted(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r, mark := marked(t, "count", 2)
+	for range times(3, 20, 200) {
+		wantServed(t, call(t, host, r), api.InstanceFresh, 1)
+		eventually(t, "one is started", func() bool { return len(processes.WithEnvironment(mark)) > 0 })
+		host.EndIdle()
+		eventually(t, "it is gone", func() bool { return len(processes.WithEnvironment(mark)) == 0 })
+	}
+}
+
 // What cannot be the same for all calls is not started before one; the call works.
 func TestWhyNothingIsPrestarted(t *testing.T) {
 	host := newHost(t, supervisor.Config{})

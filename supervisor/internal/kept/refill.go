@@ -136,8 +136,24 @@ func (a *ahead) awaitQuiet() bool {
 	}
 }
 
+// hold keeps the line of a stock that one is started for, unless it was dropped meanwhile:
+// a line that has ended takes over no process.
+func (a *ahead) hold(s *stock) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	wanted := a.stocks[s.line] == s
+	if wanted {
+		s.line.hold()
+	}
+	return wanted
+}
+
 // start makes a process and parks it.
 func (a *ahead) start(s *stock) (err error) {
+	if !a.hold(s) {
+		return nil
+	}
+	defer s.line.unhold()
 	p, err := a.Prepare(a.stop, s.request)
 	if err != nil {
 		return err
