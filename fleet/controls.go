@@ -6,6 +6,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // isReady sends the go to the first worker that is, once that is on record.
@@ -74,7 +75,7 @@ func (c *remote) onRecord(ctx context.Context) (err error) {
 	select {
 	case err = <-said:
 		if err != nil && ctx.Err() != nil {
-			c.abort(reasonOf(ctx))
+			c.abort(supervisor.ReasonOf(ctx))
 		}
 	case reason := <-c.call.aborts:
 		cancel()

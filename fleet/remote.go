@@ -124,7 +124,7 @@ func (c *remote) run(ctx context.Context) {
 			c.abort(reason)
 		case <-done:
 			done = nil
-			c.abort(reasonOf(ctx))
+			c.abort(supervisor.ReasonOf(ctx))
 		}
 		c.next(ctx)
 	}

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -229,12 +228,4 @@ func failedHere(r supervisor.Request, reason api.Reason, err error) *api.Result 
 func refusedByName(r supervisor.Request, stays []string) *api.Result {
 	return notStarted(r, api.StatusPolicyViolation, api.ReasonPolicy,
 		fmt.Sprintf("was not called: it is to run on a worker, and no worker can do this: %s", strings.Join(stays, "; ")))
-}
-
-// reasonOf is what a call is aborted with when its context ends.
-func reasonOf(ctx context.Context) api.Reason {
-	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return api.ReasonTimeout
-	}
-	return api.ReasonUser
 }

@@ -1,8 +1,10 @@
 package supervisor
 
 import (
+	"context"
 	"encoding/json"
 
+	"github.com/toolhost/toolhost/api"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/call"
@@ -18,6 +20,9 @@ type (
 	Request = spec.Request
 	// Refusal is why a call would not be begun, with the status and reason of its result.
 	Refusal = outcome.Refusal
+	// AbortCause, as the cause of a context, is the reason for which the context's end
+	// aborts calls.
+	AbortCause = outcome.AbortCause
 	// Tool names what to run: a plugin binary, and the tool in it.
 	Tool = spec.Tool
 	// Command is a plain command, run through the command adapter.
@@ -82,3 +87,7 @@ func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMes
 // DroppedWarning is the warning about output of a command that is JSON and is kept
 // as text: so many lines, 0 for all of it.
 func DroppedWarning(lines int64, why error) string { return call.DroppedWarning(lines, why) }
+
+// ReasonOf is why a context that has ended aborts a call: for the reason of its
+// AbortCause, timeout at a deadline, else user.
+func ReasonOf(ctx context.Context) api.Reason { return outcome.AbortReason(ctx) }

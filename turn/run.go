@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Errors of Run.
@@ -46,7 +47,7 @@ func (t *Turn) RunBatch(ctx context.Context, calls []Call) (*Results, error) {
 		return nil, err
 	}
 	if ctx.Err() != nil { // then nothing of it begins
-		t.Abort(abortReason(ctx))
+		t.Abort(supervisor.ReasonOf(ctx))
 	}
 	b := &batch{t: t, done: make(chan struct{})}
 	err := errOver
@@ -54,24 +55,14 @@ func (t *Turn) RunBatch(ctx context.Context, calls []Call) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { t.Abort(abortReason(ctx)) })
+	stop := context.AfterFunc(ctx, func() { t.Abort(supervisor.ReasonOf(ctx)) })
 	defer stop()
 	<-b.done
 	return b.results(), nil
 }
 
 // ErrDisconnected is the cause of a context whose client has gone.
-var ErrDisconnected = errors.New("the client has gone")
-
-func abortReason(ctx context.Context) api.Reason {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, ErrDisconnected):
-		return api.ReasonDisconnect
-	case errors.Is(cause, context.DeadlineExceeded):
-		return api.ReasonTimeout
-	}
-	return api.ReasonUser
-}
+var ErrDisconnected error = supervisor.AbortCause(api.ReasonDisconnect)
 
 // CheckBatch is Run's error for calls that are too many, or have no id of their own, whatever
 // the turn. It may be called from any goroutine.

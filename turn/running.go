@@ -142,7 +142,7 @@ func (t *Turn) children(e *entry) func(net.Listener) {
 // short.
 type starting struct {
 	ctx     context.Context
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 	ready   chan struct{}
 	running Running       // written before ready is closed
 	reason  api.Reason    // of an abort that came before it; the owner's
@@ -152,7 +152,7 @@ type starting struct {
 
 func newStarting() *starting {
 	s := &starting{ready: make(chan struct{}), after: make(chan func()), over: make(chan struct{})}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
 }
 
@@ -178,7 +178,7 @@ func (s *starting) abort(reason api.Reason) {
 		if s.reason == "" {
 			s.reason = reason
 		}
-		s.cancel()
+		s.cancel(supervisor.AbortCause(s.reason))
 		go func() {
 			<-s.ready
 			s.running.Abort(reason)
@@ -199,7 +199,7 @@ func (b *batch) run(e *entry, request supervisor.Request, ended chan<- *api.Resu
 // forward is the other helper: it passes the call's events on, those that are there at
 // once together, and its result.
 func (b *batch) forward(e *entry, events <-chan api.Event, ended <-chan *api.Result) {
-	defer e.running.cancel()
+	defer e.running.cancel(nil)
 	for {
 		select {
 		case event := <-events:

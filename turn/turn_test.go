@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 func want(t *testing.T, results []*api.Result, list ...string) {
@@ -176,6 +178,32 @@ func TestClientGone(t *testing.T) {
 			t.Errorf("turn_abort is event %d: %+v", i, w.journal.list())
 		}
 	})
+}
+
+// What a call's start is cut short for is what its turn is aborted for.
+func TestAbortDuringAStart(t *testing.T) {
+	for reason, cause := range map[api.Reason]error{
+		api.ReasonDisconnect: fmt.Errorf("over: %w", ErrDisconnected), api.ReasonTimeout: context.DeadlineExceeded, api.ReasonUser: nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			w.config.Start = func(ctx context.Context, _ supervisor.Request) Running {
+				<-ctx.Done()
+				result := supervisor.Verdict{Status: api.StatusCancelled, Reason: supervisor.ReasonOf(ctx)}.Result()
+				result.Retry.SideEffects = "possible"
+				return over{result}
+			}
+			turn := w.begin(t, Spec{})
+			defer turn.End()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(cause) })
+			results, err := turn.Run(ctx, []Call{callOf("a", "work", 1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, results, "cancelled/"+string(reason))
+		})
+	}
 }
 
 func TestBudgets(t *testing.T) {

@@ -80,9 +80,20 @@ func copyEvidence(r, d *api.Result, adapter bool) {
 	r.Details = deadlineDetails(r)
 }
 
-// AbortReason is why a context has ended a call.
+// AbortCause, as the cause of a context, is the reason for which the context's end aborts
+// calls.
+type AbortCause api.Reason
+
+func (c AbortCause) Error() string { return "aborted (" + string(c) + ")" }
+
+// AbortReason is why a context that has ended aborts a call: for the reason of its
+// AbortCause, timeout at a deadline, else user.
 func AbortReason(ctx context.Context) api.Reason {
-	if ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == context.DeadlineExceeded {
+	cause := context.Cause(ctx)
+	if c, ok := errors.AsType[AbortCause](cause); ok {
+		return api.Reason(c)
+	}
+	if ctx.Err() == context.DeadlineExceeded || errors.Is(cause, context.DeadlineExceeded) {
 		return api.ReasonTimeout
 	}
 	return api.ReasonUser
