@@ -21,8 +21,8 @@ type Content struct {
 	// other text goes on where the text before it ended.
 	Block bool `json:"block,omitempty"`
 	// LeftOutBytes is set for the text that stands where so many bytes are
-	// missing (Output.Content.DroppedBytes). It is on no wire.
-	LeftOutBytes int64 `json:"-"`
+	// missing (Output.Content.DroppedBytes).
+	LeftOutBytes int64 `json:"leftOutBytes,omitempty"`
 }
 
 // Bytes is what the content holds.

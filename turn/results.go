@@ -88,18 +88,13 @@ func (r *recorded) shelve(m *Manager) {
 	for _, e := range r.fresh {
 		e.size = int64(e.result.OutputBytes())
 		full := m.held.Add(e.size) > m.room
-		if full && m.config.Recall != nil && r.err == nil && !r.ends && isWholeOnRecord(e.result, e.size) {
+		if full && m.config.Recall != nil && r.err == nil && !r.ends && e.size <= maxShelvedBytes {
 			m.held.Add(-e.size)
 			e.size, e.result, e.shelved = 0, nil, true
 		}
 	}
 	clear(r.fresh)
 	r.fresh = r.fresh[:0]
-}
-
-// isWholeOnRecord says whether a result comes back from the record as it is.
-func isWholeOnRecord(r *api.Result, size int64) bool {
-	return size <= maxShelvedBytes && !slices.ContainsFunc(r.Content, func(c api.Content) bool { return c.LeftOutBytes > 0 })
 }
 
 // shelved says whether results of the batch are on record alone.

@@ -15,7 +15,7 @@ func large() *api.Result {
 	text := func(s string) string { return strings.Repeat(s, 1+2*pieceBytes/len(s)) }
 	number := json.RawMessage(`"` + text("9") + `"`)
 	r := &api.Result{CallID: "x", Structured: number, Content: []api.Content{
-		{Type: "text", Text: text("ä\n")}, {Type: "text", Text: "short"}, {Type: "json", JSON: number}, {Type: "image", Data: bytes.Repeat([]byte{0, 255}, pieceBytes)},
+		{Type: "text", Text: text("ä\n")}, {Type: "text", Text: "short", LeftOutBytes: 9}, {Type: "json", JSON: number}, {Type: "image", Data: bytes.Repeat([]byte{0, 255}, pieceBytes)},
 	}}
 	r.Output.Stdout = api.StreamOutput{Head: text("head\x00"), Tail: text("tail"), SeenBytes: 7}
 	r.Output.Stderr = api.StreamOutput{Head: text("<&>"), Tail: "short"}
