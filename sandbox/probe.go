@@ -221,7 +221,7 @@ var stepFeatures = []struct{ prefix, feature, remedy string }{
 	{"drop", FeatureCapabilities, "run Linux 5.14 or newer"},
 	{"set secure bits", FeatureCapabilities, "run Linux 5.14 or newer"},
 	{"renounce", FeatureCapabilities, "run Linux 5.14 or newer"},
-	{"apply Landlock", FeatureLandlock, "add landlock to the LSMs (lsm= of the kernel command line)"},
+	{wire.StepLandlock, FeatureLandlock, "add landlock to the LSMs (lsm= of the kernel command line)"},
 	{"install the system call filter", FeatureSeccomp, "run a kernel with CONFIG_SECCOMP_FILTER"},
 	{"", FeatureRoot, userNamespaceHint},
 }

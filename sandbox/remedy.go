@@ -34,6 +34,9 @@ func ofASocket(err error) bool {
 }
 
 func (e *SetupError) remedy() string {
+	if e.TooFewFiles() {
+		return "raise the call's own limit of open files"
+	}
 	if e.Step == wire.StepLimits && errors.Is(e.Err, unix.EPERM) {
 		return "raise the host's hard limit of open files (ulimit -Hn 65536 as root, LimitNOFILE= of a unit): calls have a higher one"
 	}
@@ -57,6 +60,8 @@ var networkRemedies = map[string]string{
 func OfTheHost(err error) bool {
 	setup, ok := errors.AsType[*SetupError](err)
 	switch {
+	case ok && setup.TooFewFiles():
+		return false
 	case errors.Is(err, ErrDiedAtBirth), errors.Is(err, errZygoteGone), Remedy(err) != "":
 		return true
 	case !ok, setup.Executing(), strings.HasPrefix(setup.Step, wire.StepStage), strings.HasPrefix(setup.Step, wire.StepMap):

@@ -93,6 +93,12 @@ func (e *SetupError) Unwrap() error { return e.Err }
 // Executing says whether the step was that of executing the tool's program.
 func (e *SetupError) Executing() bool { return e.Step == wire.StepExecute }
 
+// TooFewFiles says whether it was the call's own limit of open files that left the sandbox
+// none: the launcher opens those of Landlock below it.
+func (e *SetupError) TooFewFiles() bool {
+	return e.Step == wire.StepLandlock && errors.Is(e.Err, unix.EMFILE)
+}
+
 // ErrDiedAtBirth: the launcher vanished without a word, as it does when its
 // group was killed before it could begin.
 var ErrDiedAtBirth = errors.New("the launcher died before it could report")

@@ -39,7 +39,8 @@ type Limits struct {
 	OutputBytes, OutputTotalBytes int64
 	// SpillBytes bounds each spill file; 0 is 64 MiB.
 	SpillBytes int64
-	// OpenFiles bounds the open files of one process; 0 is 1024.
+	// OpenFiles bounds the open files of one process; 0 is 1024. A sandbox may need 16 to
+	// be made.
 	OpenFiles int64
 	// WorkspaceBytes, WorkspaceInodes and TmpBytes bound what a sandboxed call
 	// stores; it counts to its memory. See sandbox.Storage for the defaults.

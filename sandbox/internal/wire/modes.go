@@ -15,10 +15,11 @@ const TrialMark = "/.toolhost-trial-call"
 // Steps of a start that the host tells apart; StepStage and StepMap are
 // followed by a path.
 const (
-	StepReceive = "take the files of a call"
-	StepClone   = "clone"
-	StepExecute = "execute"
-	StepLimits  = "set resource limits"
-	StepStage   = "clone the tree of "
-	StepMap     = "map the owner of "
+	StepReceive  = "take the files of a call"
+	StepClone    = "clone"
+	StepExecute  = "execute"
+	StepLimits   = "set resource limits"
+	StepLandlock = "apply Landlock"
+	StepStage    = "clone the tree of "
+	StepMap      = "map the owner of "
 )

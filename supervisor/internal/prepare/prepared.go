@@ -178,10 +178,18 @@ func (p *Prepared) Timer(left time.Duration) time.Duration {
 	return budget.AnswerWithin(left, p.Grace)
 }
 
-// Explain names the executable in what the launcher reported.
+// enoughFiles are for the sandbox of any call. Measured: a plugin's takes 8, a command's 11.
+const enoughFiles = 16
+
+// Explain names the limit or the executable in what the launcher reported.
 func (p *Prepared) Explain(err error) error {
 	var setup *sandbox.SetupError
-	if !errors.As(err, &setup) || sandbox.OfTheHost(err) || !setup.Executing() {
+	switch {
+	case !errors.As(err, &setup) || sandbox.OfTheHost(err):
+		return err
+	case setup.TooFewFiles():
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, fmt.Errorf("limit openFiles: %d are too few for its sandbox: give %d or more", p.Bounds.OpenFiles, enoughFiles))
+	case !setup.Executing():
 		return err
 	}
 	why := setup.Err
