@@ -31,7 +31,7 @@ const (
 // CheckShare is Check for what groups have together.
 func (r *Root) CheckShare(s Share) error {
 	if _, err := r.plan(s.bounds()); err != nil {
-		return fmt.Errorf("limits of %s together: %w", s.Name, err)
+		return fmt.Errorf("limits of %q together: %w", s.Name, err)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (r *Root) join(s Share, weight int64) (*shared, error) {
 	if share == nil {
 		var err error
 		if share, err = r.makeShare(s); err != nil {
-			return nil, fmt.Errorf("cannot create the cgroup of %s: %w", s.Name, err)
+			return nil, fmt.Errorf("cannot create the cgroup of %q: %w", s.Name, err)
 		}
 		r.shares[share.dir] = share
 	}

@@ -206,7 +206,7 @@ func TestSharesComeAndGo(t *testing.T) {
 func TestAShareThatCannotBe(t *testing.T) {
 	r := openRoot(t, Options{})
 	for _, s := range []Share{{"ci", Limits{MemoryBytes: 1}}, {"ci", Limits{CPUPercent: -1}}} {
-		if g, err := r.NewGroupIn(s, "g", Limits{}); err == nil || !strings.Contains(err.Error(), "ci together") {
+		if g, err := r.NewGroupIn(s, "g", Limits{}); err == nil || !strings.Contains(err.Error(), `"ci" together`) {
 			t.Errorf("%+v: %v, %v", s, g, err)
 		}
 	}

@@ -32,7 +32,7 @@ func (n *preparation) boundWithoutCgroup() error {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, errors.New("a limit of CPU time needs a cgroup, and none is in use: leave it out, or --unsafe-no-cgroup (NoCgroup)"))
 	}
 	if own := n.Request.Share; own.Bounded() {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, fmt.Errorf("the quotas of memory and CPU of %s need cgroups, and none are in use: leave them out, or --unsafe-no-cgroup (NoCgroup)", own.Key))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, fmt.Errorf("the quotas of memory and CPU of %q need cgroups, and none are in use: leave them out, or --unsafe-no-cgroup (NoCgroup)", own.Key))
 	}
 	n.Bounds.CPUPercent, n.Bounds.CPUWeight, n.Bounds.IOWeight, n.Bounds.IOMax = 0, 0, 0, nil
 	return nil

@@ -127,7 +127,24 @@ func (n *preparation) bound() (err error) {
 	if n.Bounds, err = n.Request.Limits.Over(n.Limits).Bounds(); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, err)
 	}
+	if err := checkShare(n.Request.Share, n.Request.Pool); err != nil {
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, err)
+	}
 	return n.boundWithoutCgroup()
+}
+
+// checkShare checks what bounds the call together with others.
+func checkShare(share spec.Share, pool spec.Pool) error {
+	if share.Running < 0 || share.Waiting < 0 {
+		return fmt.Errorf("the share %q has negative bounds (running %d, waiting %d): give 1 or more, or 0 for none", share.Key, share.Running, share.Waiting)
+	}
+	if pool.Running < 0 {
+		return fmt.Errorf("the pool %q has %d slots: give 1 or more, or 0 for no bound", pool.Name, pool.Running)
+	}
+	if err := share.Group().Limits.Validate(); err != nil {
+		return fmt.Errorf("the limits of the share %q together: %w", share.Key, err)
+	}
+	return nil
 }
 
 // settleTime settles the timeout and the grace period.
