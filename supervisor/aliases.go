@@ -16,7 +16,7 @@ import (
 // What a supervisor is asked for is data, and has a package of its own, where each
 // field is described: [spec].
 type (
-	// Request is one call. Tool or Command must be set.
+	// Request is one call. Tool.Path or Command must be set, and not both.
 	Request = spec.Request
 	// Refusal is why a call would not be begun, with the status and reason of its result.
 	Refusal = outcome.Refusal

@@ -263,7 +263,7 @@ func startWaiting(t *testing.T, host testHost, r supervisor.Request) testCall {
 func TestKeepRefusesWhatMakesNoSense(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	command := kept("", `{}`, supervisor.Keep{})
-	command.Command = &supervisor.Command{Argv: []string{"true"}}
+	command.Tool, command.Command = supervisor.Tool{}, &supervisor.Command{Argv: []string{"true"}}
 	files := kept("count", `{}`, supervisor.Keep{})
 	files.FilesTo = t.TempDir()
 	for _, r := range []supervisor.Request{command, files, kept("count", `{}`, supervisor.Keep{Idle: -1})} {

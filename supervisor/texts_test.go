@@ -13,6 +13,7 @@ import (
 func TestTextsThatCannotBePassed(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	for want, change := range map[string]func(*supervisor.Request){
+		`a Tool with a program of its own (Path "`:          func(r *supervisor.Request) { r.Command = &supervisor.Command{Argv: []string{"true"}} },
 		`its ID "a\xff" is not UTF-8`:                       func(r *supervisor.Request) { r.ID = "a\xff" },
 		`its Place.TurnID "t\xff" is not UTF-8`:             func(r *supervisor.Request) { r.Place.TurnID = "t\xff" },
 		`the variable "A" of its Env contains a NUL`:        func(r *supervisor.Request) { r.Env = []string{"A=x\x00y"} },
@@ -20,7 +21,7 @@ func TestTextsThatCannotBePassed(t *testing.T) {
 		`an entry of its Env, "", is not KEY=VALUE`:         func(r *supervisor.Request) { r.Env = []string{"=x"} },
 		`the argument "a\x00b" contains a NUL character`:    func(r *supervisor.Request) { r.Tool.Args = []string{"a\x00b"} },
 		`the argument "echo\x00x" contains a NUL character, w`: func(r *supervisor.Request) {
-			r.Command = &supervisor.Command{Argv: []string{"echo\x00x"}}
+			r.Tool, r.Command = supervisor.Tool{}, &supervisor.Command{Argv: []string{"echo\x00x"}}
 		},
 	} {
 		r := request("echo", `{}`)

@@ -58,7 +58,7 @@ type Command struct {
 	Stdout, Stderr io.Writer
 }
 
-// Request is one call. Tool or Command must be set.
+// Request is one call. Tool.Path or Command must be set, and not both.
 type Request struct {
 	Tool    Tool
 	Command *Command
@@ -218,9 +218,13 @@ func (r Request) ToolName() string {
 	return baseName(r.Tool.Path)
 }
 
-// CheckNames returns an error for the first of the call's names that is not UTF-8, which no
-// message can hold.
+// CheckNames returns an error for names that no call can have: the program of a Tool beside
+// a Command, for one alone would run, or the first that is not UTF-8, which no message can
+// hold.
 func (r Request) CheckNames() error {
+	if r.Command != nil && (r.Tool.Path != "" || len(r.Tool.Args) > 0 || r.Tool.Adapter) {
+		return fmt.Errorf("it has a Command, and a Tool with a program of its own (Path %q): leave one of them out", r.Tool.Path)
+	}
 	for _, one := range []struct{ name, text string }{
 		{"ID", r.ID},
 		{"Tool.Name", r.Tool.Name},
