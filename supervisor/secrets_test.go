@@ -111,6 +111,18 @@ func TestBadSecrets(t *testing.T) {
 			t.Errorf("%v: reason %q: %s", s, result.Reason, result.Message)
 		}
 	}
+	for message, secrets := range map[string][]supervisor.Secret{
+		"the secret A is given twice":             {{Variable: "A", Value: "long enough"}, {Variable: "A", Value: "another one", File: true}},
+		"TOOLHOST_CALL_ID of a secret":            {{Variable: "TOOLHOST_CALL_ID", Value: "long enough"}},
+		"TOOLHOST_PLUGIN of a secret":             {{Variable: "TOOLHOST_PLUGIN", Value: "long enough"}},
+		"PLUGIN_PROTOCOL_VERSIONS of a secret is": {{Variable: "PLUGIN_PROTOCOL_VERSIONS", Value: "long enough", File: true}},
+	} {
+		r := request("echo", `{"text":"x"}`)
+		r.Secrets = secrets
+		if result := call(t, host, r); result.Reason != api.ReasonSecrets || !strings.Contains(result.Message, message) {
+			t.Errorf("reason %q: %s, want %q", result.Reason, result.Message, message)
+		}
+	}
 	r := request("echo", `{}`)
 	r.Sandbox, r.Secrets = &supervisor.Policy{Tier: "none"}, []supervisor.Secret{{Variable: "A", Value: "long enough", File: true}}
 	wantStatus(t, call(t, host, r), api.StatusStartFailed)

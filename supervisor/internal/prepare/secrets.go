@@ -2,9 +2,11 @@ package prepare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/mask"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
@@ -13,11 +15,16 @@ import (
 
 // checkSecrets refuses what could not be handed over or kept.
 func (n *preparation) checkSecrets() error {
+	seen := map[string]bool{}
 	for _, s := range n.Request.Secrets {
 		var err error
 		switch {
 		case s.Variable == "" || strings.ContainsAny(s.Variable, "=\x00"):
 			err = fmt.Errorf("invalid variable name %q of a secret: name it as in the environment", s.Variable)
+		case ofToolhost(s.Variable):
+			err = fmt.Errorf("the variable %s of a secret is toolhost's own, and the tool would not have the secret in it: name another", s.Variable)
+		case seen[s.Variable]:
+			err = fmt.Errorf("the secret %s is given twice: give each a variable of its own", s.Variable)
 		case strings.ContainsRune(s.Value, 0) && !s.File:
 			err = fmt.Errorf("the secret %s holds a NUL character, which no variable can: hand it over as a file", s.Variable)
 		case s.Value == "":
@@ -26,12 +33,18 @@ func (n *preparation) checkSecrets() error {
 		if err != nil {
 			return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, err)
 		}
+		seen[s.Variable] = true
 	}
 	var err error
 	if n.Mask, err = newMask(n.Request.Secrets); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
 	}
 	return nil
+}
+
+// ofToolhost says whether a variable is one that toolhost sets behind those that the request has.
+func ofToolhost(name string) bool {
+	return name == handshake.CookieKey || slices.Contains(handshake.Variables, name) || slices.Contains(api.CallVariables, name)
 }
 
 // secretFiles are those of the sandbox.
