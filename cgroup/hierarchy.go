@@ -137,6 +137,14 @@ func unavailableV1(controller, parent, own string, err error) error {
 	return &UnavailableError{"v1 directory of controller " + controller, own, PlaceRemedy() + ", or boot with systemd.unified_cgroup_hierarchy=1", err}
 }
 
+// checkParent refuses what would be another directory behind a mount point than it says.
+func checkParent(p string) error {
+	if p == "" || path.IsAbs(p) && strings.TrimSuffix(p, "/") == strings.TrimSuffix(path.Clean(p), "/") {
+		return nil
+	}
+	return fmt.Errorf("parent cgroup %q is not a plain path from the root of the hierarchies: write one such as /agents.slice, or leave it out", p)
+}
+
 // unavailableParent says how to make a missing parent where the cause tells its
 // directory, which a mount of our own (see openUnified) has not for others.
 func unavailableParent(where, parent string, err error) error {

@@ -171,6 +171,19 @@ func TestOpenParentWithOthersInIt(t *testing.T) {
 	_ = other.wait()
 }
 
+// What is joined to a mount point must be a plain path from the root.
+func TestOpenParentOfNoPlainPath(t *testing.T) {
+	for _, parent := range []string{"nonesuch/x", "../..", "/a/../b", "/../x", "//a", "/a/./b", "."} {
+		r, err := Open(wait.Context(t), Options{Parent: parent})
+		if err == nil {
+			t.Errorf("%q: no error", parent)
+			_ = r.Close()
+		} else if !strings.Contains(err.Error(), "is not a plain path from the root") {
+			t.Errorf("%q: %v", parent, err)
+		}
+	}
+}
+
 func TestOpenParentMissing(t *testing.T) {
 	needRoot(t)
 	const parent = "/no/such/cgroup"

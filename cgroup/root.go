@@ -16,7 +16,7 @@ import (
 
 // Options of Open. The zero value is useful.
 type Options struct {
-	// Parent is a cgroup path ("/a/b") that exists in every hierarchy used and
+	// Parent is a plain cgroup path ("/a/b") that exists in every hierarchy used and
 	// that we may write to. Default: our own cgroup, or a delegated one.
 	Parent string
 	// Logger gets debug lines about the choices made. Default: none.
@@ -67,6 +67,9 @@ func Open(ctx context.Context, o Options) (*Root, error) {
 }
 
 func (r *Root) open(ctx context.Context, o Options) error {
+	if err := checkParent(o.Parent); err != nil {
+		return err
+	}
 	mounts, err := readMounts()
 	if err != nil {
 		return err

@@ -44,11 +44,12 @@ type Config struct {
 	// budget.DefaultGrace, budget.NoGrace none. At most budget.MaxGrace.
 	Grace time.Duration
 	// CgroupParent is the cgroup below which calls are made, the same path in
-	// every hierarchy; empty finds a place of its own.
+	// every hierarchy, from its root; empty finds a place of its own.
 	CgroupParent string
 	// NoCgroup does without cgroups, for users to whom none is delegated. What
 	// holds a call then is its PID namespace, the launcher's timer and rlimits; see
-	// docs/limits.md for what is lost. Calls without a sandbox are refused.
+	// docs/limits.md for what is lost. Calls without a sandbox are refused. CgroupParent and
+	// Totals then say nothing.
 	NoCgroup bool
 	// RuntimeDir holds the supervisor's sockets folders; empty is
 	// /run/toolhost for root, $XDG_RUNTIME_DIR/toolhost or a folder in the
