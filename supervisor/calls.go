@@ -161,11 +161,14 @@ func (s *Supervisor) hidden() []string {
 	return own
 }
 
+// errClosed is why nothing can be had of a supervisor any more.
+var errClosed = errors.New("the supervisor is closed")
+
 func (s *Supervisor) register(c *call.Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonHost, errors.New("the supervisor is closed"))
+		return outcome.Refuse(api.StatusCancelled, api.ReasonShutdown, errClosed)
 	}
 	s.calls[c] = struct{}{}
 	s.active.Add(1)

@@ -1,8 +1,13 @@
 package supervisor
 
 import (
+	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestCloseWaitsForGoroutines(t *testing.T) {
@@ -20,5 +25,32 @@ func TestCloseWaitsForGoroutines(t *testing.T) {
 	}
 	if !ended.Load() {
 		t.Error("a goroutine goes on")
+	}
+}
+
+// A supervisor that is closed makes no call again, and says so; a call has the outcome of
+// those that Close has aborted.
+func TestAfterClose(t *testing.T) {
+	for _, doubted := range []bool{false, true} {
+		s, err := New(t.Context(), Config{RuntimeDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doubted {
+			s.ready.next = time.Now().Add(time.Hour)
+			s.doubt(errors.New("played"))
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := s.Ready(); !errors.Is(err, errClosed) {
+			t.Errorf("ready: %v", err)
+		}
+		for _, one := range []Request{{Command: &Command{Argv: []string{"true"}}}, {Tool: Tool{Path: "/bin/true"}}} {
+			r := s.Call(t.Context(), one)
+			if r.Status != api.StatusCancelled || r.Reason != api.ReasonShutdown || r.Retry.SideEffects != "none" || strings.Contains(r.Message, "call again later") {
+				t.Errorf("%s/%s: %s", r.Status, r.Reason, r.Message)
+			}
+		}
 	}
 }

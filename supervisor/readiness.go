@@ -66,7 +66,7 @@ func (s *Supervisor) offer(found sandbox.Features) {
 }
 
 // Ready returns nil if calls can be made, as far as is known, else why this machine can make
-// no call at present and what to do about it. If a start has just failed for such a reason
+// no call at present and what to do about it, or that the supervisor is closed. If a start has just failed for such a reason
 // it waits for a trial call, but not longer than three seconds.
 func (s *Supervisor) Ready() error {
 	r := &s.ready
@@ -76,15 +76,20 @@ func (s *Supervisor) Ready() error {
 	if verdict != nil {
 		select {
 		case <-verdict:
+		case <-r.stop.Done():
 		case <-time.After(verdictTime):
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.doubted {
+	why := r.failure
+	switch {
+	case r.closed:
+		why = errClosed
+	case !r.doubted:
 		return nil
 	}
-	return fmt.Errorf("no call can be made: %w", r.failure)
+	return fmt.Errorf("no call can be made: %w", why)
 }
 
 // doubt has trial calls made until one succeeds.

@@ -98,7 +98,7 @@ func (s *Supervisor) relay(ctx context.Context) (*relayProcess, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {
-		return nil, errors.New("the supervisor is closed")
+		return nil, errClosed
 	}
 	outside := outsideKey()
 	if r := h.current; r != nil && !closed(r.client.Gone()) && r.outside == outside {
