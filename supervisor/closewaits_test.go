@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -52,5 +53,20 @@ func TestAfterClose(t *testing.T) {
 				t.Errorf("%s/%s: %s", r.Status, r.Reason, r.Message)
 			}
 		}
+	}
+}
+
+// A New that is given up is told in one line from one that fails.
+func TestNewIsGivenUp(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("played")
+	cancel(cause)
+	s, err := New(ctx, Config{RuntimeDir: t.TempDir()})
+	if err == nil {
+		_ = s.Close()
+		t.Fatal("no error")
+	}
+	if !errors.Is(err, cause) || err.Error() != "the supervisor was given up before it was ready: played" {
+		t.Error(err)
 	}
 }

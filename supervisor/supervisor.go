@@ -76,6 +76,9 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	s.kept = kept.NewPool(limits, &s.tasks, s.source())
 	s.ready.init()
 	if err := s.acquire(ctx); err != nil {
+		if ctx.Err() != nil { // what that cut off says nothing of the machine
+			err = fmt.Errorf("the supervisor was given up before it was ready: %w", context.Cause(ctx))
+		}
 		return nil, errors.Join(err, s.release())
 	}
 	if err := s.offered().Untried(); err != nil {
