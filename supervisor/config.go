@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -152,7 +151,7 @@ func (a Admission) validate() error {
 }
 
 func (c *Config) complete() error {
-	if err := errors.Join(c.Admission.validate(), c.completePrestart()); err != nil {
+	if err := cmp.Or(c.Admission.validate(), c.completePrestart(), c.Ceiling.complete()); err != nil {
 		return err
 	}
 	c.Limits = c.Limits.Over(DefaultLimits())

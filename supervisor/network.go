@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,12 +25,39 @@ import (
 
 // Ceiling bounds the networks of all calls; the zero value bounds nothing.
 type Ceiling struct {
-	// Network is sandbox.NetworkNone, NetworkGrants with Grants, or empty or
-	// NetworkHost for no bound.
+	// Network is sandbox.NetworkNone, NetworkHost for no bound, or NetworkGrants; empty is
+	// NetworkGrants where there are Grants, else NetworkHost.
 	Network string
 	Grants  []network.Grant
 	// Source says where the bound comes from, for refusals.
 	Source string
+}
+
+// mode is the ceiling's network, with the word that may be left out.
+func (l Ceiling) mode() string {
+	if len(l.Grants) > 0 {
+		return cmp.Or(l.Network, sandbox.NetworkGrants)
+	}
+	return cmp.Or(l.Network, sandbox.NetworkHost)
+}
+
+// complete checks the ceiling, and has its grants as those of calls are.
+func (l *Ceiling) complete() error {
+	words := []string{sandbox.NetworkNone, sandbox.NetworkHost, sandbox.NetworkGrants}
+	switch mode := l.mode(); {
+	case !slices.Contains(words, mode):
+		return fmt.Errorf("ceiling: network %q is unknown: must be one of %s", mode, strings.Join(words, ", "))
+	case mode != sandbox.NetworkGrants && len(l.Grants) > 0:
+		return fmt.Errorf("ceiling: network %q and grants contradict one another: leave one of them out", mode)
+	}
+	l.Grants = slices.Clone(l.Grants)
+	for i, g := range l.Grants {
+		var err error
+		if l.Grants[i], err = g.Normal(); err != nil {
+			return fmt.Errorf("ceiling: %w", err)
+		}
+	}
+	return nil
 }
 
 // Refuses returns why calls with a policy go beyond the ceiling, whatever their paths are.
@@ -44,8 +73,7 @@ func (l Ceiling) Refuses(p Policy) error {
 
 // refuses says why a policy goes beyond the ceiling.
 func (l Ceiling) refuses(p sandbox.Resolved) error {
-	bound := cmp.Or(l.Network, sandbox.NetworkHost)
-	mode := p.Network()
+	bound, mode := l.mode(), p.Network()
 	if bound == sandbox.NetworkHost || mode == sandbox.NetworkNone {
 		return nil
 	}
@@ -67,8 +95,8 @@ func (l Ceiling) refuses(p sandbox.Resolved) error {
 }
 
 func (l Ceiling) String() string {
-	if l.Network != sandbox.NetworkGrants {
-		return cmp.Or(l.Network, sandbox.NetworkHost)
+	if mode := l.mode(); mode != sandbox.NetworkGrants {
+		return mode
 	}
 	var list []string
 	for _, g := range l.Grants {

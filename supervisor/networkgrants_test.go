@@ -144,3 +144,33 @@ func wantShared(t *testing.T, what string, c testCall, want bool) {
 		t.Errorf("%s: %+v", what, r.Network)
 	}
 }
+
+// A ceiling is read as a policy is: its grants bound by themselves, and an unknown word is
+// not taken for one.
+func TestCeilingsOfAProgram(t *testing.T) {
+	host := newHost(t, supervisor.Config{Ceiling: supervisor.Ceiling{Grants: []network.Grant{{Host: "Some.Test"}}}})
+	for _, test := range []struct {
+		policy supervisor.Policy
+		want   api.Status
+	}{
+		{supervisor.Policy{Network: "host"}, api.StatusStartFailed},
+		{supervisor.Policy{Grants: []network.Grant{{Host: "other.test"}}}, api.StatusStartFailed},
+		{supervisor.Policy{Grants: []network.Grant{{Host: "some.test"}}}, api.StatusOK},
+	} {
+		r := request("echo", `{"text":"x"}`)
+		r.Sandbox = &test.policy
+		wantStatus(t, call(t, host, r), test.want)
+	}
+	for want, ceiling := range map[string]supervisor.Ceiling{
+		`ceiling: network "None" is unknown: must be one of none, host, grants`: {Network: "None"},
+		`ceiling: network "host" and grants contradict one another`:             {Network: "host", Grants: []network.Grant{{Host: "a.test"}}},
+		`ceiling: network grant "a b"`:                                          {Grants: []network.Grant{{Host: "a b"}}},
+	} {
+		if host, err := supervisor.New(t.Context(), supervisor.Config{RuntimeDir: t.TempDir(), Ceiling: ceiling}); err == nil {
+			_ = host.Close()
+			t.Errorf("%+v: no error", ceiling)
+		} else if !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -114,7 +114,7 @@ func (h *Host) open(ctx context.Context, c supervisor.Config) error {
 }
 
 func everyNetwork(c supervisor.Ceiling) supervisor.Ceiling {
-	if c.Network == "" {
+	if c.Network == "" && len(c.Grants) == 0 {
 		c.Network = sandbox.NetworkHost
 	}
 	return c

@@ -46,7 +46,7 @@ func (c Ceilings) Check(r supervisor.Request) error {
 // Networks is the ceiling of a worker's supervisor.
 func (c Ceilings) Networks(worker string) supervisor.Ceiling {
 	n := c.Network
-	if n.Network == "" {
+	if n.Network == "" && len(n.Grants) == 0 {
 		n.Network = sandbox.NetworkNone
 	}
 	n.Source = "--network of worker " + worker

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -48,6 +49,10 @@ func TestCeilingsOfFiles(t *testing.T) {
 // Nothing of the network is open unless the owner says so.
 func TestCeilingOfTheNetwork(t *testing.T) {
 	if got := (Ceilings{}).Networks("w1"); got.Network != sandbox.NetworkNone {
+		t.Errorf("%+v", got)
+	}
+	some := supervisor.Ceiling{Grants: []network.Grant{{Host: "a.test"}}}
+	if got := (Ceilings{Network: some}).Networks("w1"); got.Network == sandbox.NetworkNone {
 		t.Errorf("%+v", got)
 	}
 	host := supervisor.Ceiling{Network: sandbox.NetworkHost}
