@@ -123,7 +123,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a partial condition":     {Spec{Argv: argv("x y{a?z}")}, "argv[1]", "whole word"},
 		"two conditions":          {Spec{Argv: argv("x {a?y}{b?z}")}, "argv[1]", "whole word"},
 		"a condition for nothing": {Spec{Argv: argv("x {a?}")}, "argv[1]", "{a?--flag}"},
-		"a constant condition":    {Spec{Argv: argv("x {a?-y} {a}"), Params: []Param{{Name: "a"}}}, "argv[1]", "every call"},
+		"a constant condition":    {Spec{Argv: argv("x {a?-y} {a}"), Params: []Param{{Name: "a"}}}, "argv[1]", "every call, since a always has a value: write the word alone, or set params.a.required: false, without a default"},
 		"two arrays in a word":    {Spec{Argv: argv("x {a...}{b...}")}, "argv[1]", "two arrays"},
 		"an array in a word":      {array("x --y={a}"), "argv[1]", "{a...}"},
 		"each of no array":        {Spec{Argv: argv("x {a...}"), Params: []Param{{Name: "a"}}}, "argv[1]", "not an array"},

@@ -119,7 +119,7 @@ func (p *plan) checkTypes(i int, w word) {
 	path, template := argvPath(i), shown(p.spec.Argv[i])
 	if w.when != "" {
 		if param := p.params[w.when]; !param.array && param.kind != TypeBoolean && !param.optional() {
-			p.complain(path, "%s is there in every call, since %s always has a value: write the word alone, or make %s optional", template, w.when, w.when)
+			p.complain(path, "%s is there in every call, since %s always has a value: write the word alone, or set params.%s.required: false, without a default", template, w.when, w.when)
 		}
 	}
 	whole := w.whole()
