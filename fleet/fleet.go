@@ -159,7 +159,7 @@ func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
 	c := newCall(r.ID)
 	switch {
 	case len(where) == 0 && f.startsHere(ctx, c, r, len(stays) > 0):
-	case !readable(r.Arguments) || !readable(r.Meta) || r.CheckNames() != nil: // which this machine's supervisor refuses
+	case !readable(r.Arguments) || !readable(r.Meta) || r.Check() != nil: // which this machine's supervisor refuses
 		c.runs(f.host.Start(ctx, r))
 	case len(stays) > 0:
 		c.refuse(r, refusedByName(r, stays))

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -151,7 +152,7 @@ func (a Admission) validate() error {
 }
 
 func (c *Config) complete() error {
-	if err := cmp.Or(c.Admission.validate(), c.completePrestart(), c.Ceiling.complete()); err != nil {
+	if err := errors.Join(c.Admission.validate(), c.completePrestart(), c.Ceiling.complete()); err != nil {
 		return err
 	}
 	c.Limits = c.Limits.Over(DefaultLimits())

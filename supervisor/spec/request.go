@@ -218,10 +218,10 @@ func (r Request) ToolName() string {
 	return baseName(r.Tool.Path)
 }
 
-// CheckNames returns an error for names that no call can have: the program of a Tool beside
-// a Command, for one alone would run, or the first that is not UTF-8, which no message can
-// hold.
-func (r Request) CheckNames() error {
+// Check returns an error for what no call can have, on whatever machine: the program of a
+// Tool beside a Command, for one alone would run, or a name that is not UTF-8, which no
+// message can hold.
+func (r Request) Check() error {
 	if r.Command != nil && (r.Tool.Path != "" || len(r.Tool.Args) > 0 || r.Tool.Adapter) {
 		return fmt.Errorf("it has a Command, and a Tool with a program of its own (Path %q): leave one of them out", r.Tool.Path)
 	}

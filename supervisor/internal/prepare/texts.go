@@ -12,7 +12,7 @@ import (
 // still be named.
 func (n *preparation) checkTexts() error {
 	r := n.Request
-	if err := r.CheckNames(); err != nil {
+	if err := r.Check(); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonCall, err)
 	}
 	for _, entry := range r.Env {
