@@ -59,7 +59,7 @@ const (
 	ReasonAdmission     Reason = "admission"      // no slot was free
 	ReasonData          Reason = "data"           // the tool's data were in use for too long
 	ReasonSession       Reason = "session"        // no place beside the session's other calls
-	ReasonQuota         Reason = "quota"          // its owner's turns hold as much of the record as they may
+	ReasonQuota         Reason = "quota"          // its owner has as many calls, or as much of the record, as it may
 	ReasonJournal       Reason = "journal"        // it cannot be written
 	ReasonCall          Reason = "call"           // it is malformed, or names no tool
 	ReasonSchema        Reason = "schema"         // its arguments do not fit

@@ -43,7 +43,10 @@ type Share struct {
 }
 
 // OverloadedError says why a call was not admitted.
-type OverloadedError struct{ Reason string }
+type OverloadedError struct {
+	Reason string
+	Quota  bool // it is the share's own that is taken
+}
 
 func (e *OverloadedError) Error() string { return e.Reason }
 
@@ -140,20 +143,21 @@ func (g *Gate) acquire(ctx context.Context, w *waiter, wait time.Duration) (rele
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
 		return nil, cause
 	}
-	return nil, &OverloadedError{fmt.Sprintf("no slot became free within %s: %s", wait, g.busy(w.share))}
+	why, quota := g.busy(w.share)
+	return nil, &OverloadedError{fmt.Sprintf("no slot became free within %s: %s", wait, why), quota}
 }
 
-// busy says what stands in the way of a call.
-func (g *Gate) busy(share Share) string {
+// busy says what stands in the way of a call, and whether that is its share's quota.
+func (g *Gate) busy(share Share) (why string, quota bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.within(share, 1) {
-		return fmt.Sprintf("%s has %d calls running, which is its quota", share.Key, share.Running)
+		return fmt.Sprintf("%s has %d calls running, which is its quota", share.Key, share.Running), true
 	}
 	if g.running < g.limits.Running && g.beside(share.Key, g.left()) > 0 {
-		return fmt.Sprintf("%d calls are running, and the other slots (%d) are left to those who called in the last %s", g.running, g.limits.Running-g.running, g.limits.LeaveFor)
+		return fmt.Sprintf("%d calls are running, and the other slots (%d) are left to those who called in the last %s", g.running, g.limits.Running-g.running, g.limits.LeaveFor), false
 	}
-	return fmt.Sprintf("%d calls are running", g.limits.Running)
+	return fmt.Sprintf("%d calls are running", g.limits.Running), false
 }
 
 // enter takes slots or a place in the queue, also if there is room for it but not
@@ -169,12 +173,12 @@ func (g *Gate) enter(w *waiter) error {
 	}
 	if own := g.places(w.share.Key); w.share.Waiting > 0 && own > w.share.Waiting {
 		g.remove(w)
-		return &OverloadedError{fmt.Sprintf("%s has %d calls waiting, which is its quota (access: quota: waiting): make fewer at once, or try again when one has ended", w.share.Key, own-1)}
+		return &OverloadedError{fmt.Sprintf("%s has %d calls waiting, which is its quota (access: quota: waiting): make fewer at once, or try again when one has ended", w.share.Key, own-1), true}
 	}
 	if len(g.waiting) <= g.limits.Queue {
 		return nil
 	}
-	full := &OverloadedError{fmt.Sprintf("%d calls are running and all %d places in the queue are taken", g.running, g.limits.Queue)}
+	full := &OverloadedError{fmt.Sprintf("%d calls are running and all %d places in the queue are taken", g.running, g.limits.Queue), false}
 	out := g.greediest(w)
 	g.remove(out)
 	if out == w {

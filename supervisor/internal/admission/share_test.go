@@ -117,6 +117,9 @@ func TestQuotasOfAShare(t *testing.T) {
 		if out := <-w.got; !strings.Contains(out, "token ci has 1 calls waiting, which is its quota") {
 			t.Error(out)
 		}
+		if why, quota := g.busy(own); !quota {
+			t.Error(why)
+		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if out := <-w.got; !strings.Contains(out, "token ci has 1 calls running, which is its quota") {
@@ -148,14 +151,14 @@ func TestASlotIsLeftToWhoCalledLately(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		w.call(t, g, "quiet", Share{Key: "quiet"})
 		got("quiet")
-		if reason := g.busy(Share{Key: "greedy"}); reason != "4 calls are running" {
+		if reason, quota := g.busy(Share{Key: "greedy"}); quota || reason != "4 calls are running" {
 			t.Error(reason)
 		}
 		for range 4 {
 			w.release <- struct{}{}
 		}
 		got("greedy greedy greedy")
-		if reason := g.busy(Share{Key: "greedy"}); reason != "3 calls are running, and the other slots (1) are left to those who called in the last 10s" {
+		if reason, _ := g.busy(Share{Key: "greedy"}); reason != "3 calls are running, and the other slots (1) are left to those who called in the last 10s" {
 			t.Error(reason)
 		}
 		time.Sleep(10*time.Second + 1)

@@ -145,6 +145,9 @@ func startOutcome(err error) outcome {
 	}
 	var overloaded *admission.OverloadedError
 	if errors.As(err, &overloaded) {
+		if overloaded.Quota {
+			return outcome{api.StatusOverloaded, api.ReasonQuota}
+		}
 		return outcome{api.StatusOverloaded, api.ReasonAdmission}
 	}
 	return outcome{api.StatusStartFailed, api.ReasonStart}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/internal/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
 func TestClassify(t *testing.T) {
@@ -122,5 +123,14 @@ func TestEveryStatusHasACode(t *testing.T) {
 	}
 	if len(want) != len(grpcCodes) {
 		t.Errorf("%d statuses have codes, want %d", len(grpcCodes), len(want))
+	}
+}
+
+// A call that its owner's quota keeps out is not one for which the host has no slot.
+func TestReasonOfAnOverload(t *testing.T) {
+	for quota, want := range map[bool]api.Reason{true: api.ReasonQuota, false: api.ReasonAdmission} {
+		if got := startOutcome(&admission.OverloadedError{Reason: "x", Quota: quota}); got.status != api.StatusOverloaded || got.reason != want {
+			t.Errorf("%s, %s, want %s", got.status, got.reason, want)
+		}
 	}
 }

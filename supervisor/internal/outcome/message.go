@@ -108,7 +108,7 @@ func failurePhrase(r *api.Result, o outcome, ran string) string {
 		return "could not be started: " + detail
 	case api.StatusOverloaded:
 		switch o.reason {
-		case api.ReasonData, api.ReasonKeep:
+		case api.ReasonData, api.ReasonKeep, api.ReasonQuota:
 			return "was not called: " + detail
 		case api.ReasonMemory:
 			return "was stopped after " + ran + " because the host is overloaded: " + detail
