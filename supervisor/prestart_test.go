@@ -214,6 +214,19 @@ func TestPrestartReplacesWhatWasDeclared(t *testing.T) {
 	eventually(t, "nothing of it is left", func() bool { return len(processes.WithEnvironment(mark)) == 0 })
 }
 
+// Fewer may be declared than before.
+func TestPrestartOfFewer(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for _, n := range []int{3, 1, 2} {
+		r, mark := marked(t, "count", n)
+		host.Prestart([]supervisor.Request{r})
+		eventually(t, "so many wait", func() bool {
+			p := host.Prestarted()
+			return len(p.Stocks) == 1 && p.Stocks[0].Want == n && p.Processes == n && len(processes.WithEnvironment(mark)) == n
+		})
+	}
+}
+
 // An abort at any moment of the taking leaves nothing.
 func TestAbortWhileOneIsTaken(t *testing.T) {
 	host := newHost(t, supervisor.Config{})

@@ -47,6 +47,7 @@ type ahead struct {
 	stocks   map[*Line]*stock
 	declared []*declaration
 	doubt    bool // a declared request may have come to mean another process
+	fewer    bool // the declared requests are others, which may want fewer
 	closed   bool
 }
 
@@ -135,7 +136,7 @@ func (p *Pool) Declare(requests []spec.Request) {
 		return
 	}
 	a.mu.Lock()
-	a.declared, a.doubt = nil, true
+	a.declared, a.doubt, a.fewer = nil, true, true
 	for _, r := range requests {
 		a.declared = append(a.declared, &declaration{request: r.Ahead()})
 	}

@@ -71,21 +71,32 @@ func (a *ahead) refill() (next time.Time) {
 // next is the stock that wants a process most, if there is room for it. at is when
 // another one may.
 func (a *ahead) next(now time.Time) (most *stock, at time.Time) {
-	most, from, at := a.choose(now)
-	if from != nil {
-		from.ask(func() {
-			if len(from.parked) > 0 {
-				oldest := from.parked[0]
-				from.unpark(oldest)
-				from.claim(oldest)
-			}
-		})
-	}
+	most, at = a.choose(now)
+	a.trim()
 	return most, at
 }
 
-// choose is next, and says which line is to make room.
-func (a *ahead) choose(now time.Time) (most *stock, from *Line, at time.Time) {
+// trim ends the oldest of those that are more than are wanted.
+func (a *ahead) trim() {
+	a.mu.Lock()
+	wants := map[*Line]int{}
+	for l, s := range a.stocks {
+		wants[l] = s.want
+	}
+	a.mu.Unlock()
+	for l, want := range wants {
+		l.ask(func() {
+			for len(l.parked) > want {
+				oldest := l.parked[0]
+				l.unpark(oldest)
+				l.claim(oldest)
+			}
+		})
+	}
+}
+
+// choose is next, and has another stock want fewer if that is to make room.
+func (a *ahead) choose(now time.Time) (most *stock, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.stocks {
@@ -100,14 +111,14 @@ func (a *ahead) choose(now time.Time) (most *stock, from *Line, at time.Time) {
 		}
 	}
 	if most == nil || a.fits(most.memory) {
-		return most, nil, at
+		return most, at
 	}
 	least := a.oldest(func(s *stock) bool { return s.waiting() > most.waiting() && s.used.Before(most.used) })
 	if least == nil {
-		return nil, nil, at
+		return nil, at
 	}
 	least.want = max(least.waiting()-1, 0) // until it is used again
-	return most, least.line, at
+	return most, at
 }
 
 // fits says whether the budget has room for one more with so much memory. The caller
@@ -221,23 +232,40 @@ func (a *ahead) obsolete(s *stock) {
 // no declared request means any longer.
 func (a *ahead) settleDoubt() {
 	a.mu.Lock()
-	doubt, declared := a.doubt, a.declared
-	a.doubt = false
+	doubt, fewer, declared := a.doubt, a.fewer, a.declared
+	a.doubt, a.fewer = false, false
 	a.mu.Unlock()
 	if !doubt {
 		return
 	}
-	var meant []string
+	wants := map[string]int{}
 	for _, d := range declared {
 		sum, err := a.find(d.request)
 		if err == nil {
-			meant = append(meant, sum)
+			wants[sum] = max(wants[sum], d.request.Prestart)
 		} else if a.stop.Err() == nil && d.problem != err.Error() {
 			d.problem = err.Error()
 			a.Logger.Warn("no process is started before the calls of a tool", "tool", d.request.ToolName(), "why", err)
 		}
 	}
-	a.dropAll(func(s *stock) bool { return s.fixed && !slices.Contains(meant, s.line.sum) })
+	a.dropAll(func(s *stock) bool {
+		_, meant := wants[s.line.sum]
+		return s.fixed && !meant
+	})
+	if fewer {
+		a.lower(wants)
+	}
+}
+
+// lower has the stocks of declared requests want no more than these do.
+func (a *ahead) lower(wants map[string]int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.stocks {
+		if s.fixed {
+			s.want = min(s.want, wants[s.line.sum])
+		}
+	}
 }
 
 // sumOf tells which line a request means at present.
