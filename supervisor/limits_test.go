@@ -43,15 +43,18 @@ func wantUnstarted(t *testing.T, host testHost, r supervisor.Request, reason api
 // others are called.
 func TestWrongShares(t *testing.T) {
 	host := newHost(t, nothingWaits)
-	for message, set := range map[string]func(*supervisor.Request){
-		`the limits of the share "" together: memory limit 1 is out of range: take 65536 to`:        func(r *supervisor.Request) { r.Share.MemoryBytes = 1 },
-		`the limits of the share "k\n/.." together: CPU percent -1 is out of range: take 1 to`:      func(r *supervisor.Request) { r.Share = supervisor.Share{Key: "k\n/..", CPUPercent: -1} },
-		`the share "" has negative bounds (running -1, waiting 0): give 1 or more, or 0 for none`:   func(r *supervisor.Request) { r.Share.Running = -1 },
-		`the share "ci" has negative bounds (running 0, waiting -1): give 1 or more, or 0 for none`: func(r *supervisor.Request) { r.Share = supervisor.Share{Key: "ci", Waiting: -1} },
-		`the pool "heavy" has -1 slots: give 1 or more, or 0 for no bound`:                          func(r *supervisor.Request) { r.Pool = supervisor.Pool{Name: "heavy", Running: -1} },
+	for _, test := range []struct {
+		message string
+		set     func(*supervisor.Request)
+	}{
+		{`the limits of the share "" together: memory limit 1 is out of range: take 65536 to`, func(r *supervisor.Request) { r.Share.MemoryBytes = 1 }},
+		{`the limits of the share "k\n/.." together: CPU percent -1 is out of range: take 1 to`, func(r *supervisor.Request) { r.Share = supervisor.Share{Key: "k\n/..", CPUPercent: -1} }},
+		{`the share "" has negative bounds (running -1, waiting 0): give 1 or more, or 0 for none`, func(r *supervisor.Request) { r.Share.Running = -1 }},
+		{`the share "ci" has negative bounds (running 0, waiting -1): give 1 or more, or 0 for none`, func(r *supervisor.Request) { r.Share = supervisor.Share{Key: "ci", Waiting: -1} }},
+		{`the pool "heavy" has -1 slots: give 1 or more, or 0 for no bound`, func(r *supervisor.Request) { r.Pool = supervisor.Pool{Name: "heavy", Running: -1} }},
 	} {
 		r := request("echo", `{"text":"x"}`)
-		set(&r)
-		wantUnstarted(t, host, r, api.ReasonLimits, message)
+		test.set(&r)
+		wantUnstarted(t, host, r, api.ReasonLimits, test.message)
 	}
 }

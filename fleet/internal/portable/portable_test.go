@@ -71,6 +71,8 @@ func TestStays(t *testing.T) {
 		"workspace":         func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Workspace: "/x"} },
 		"tier none":         func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
 		"a pool":            func(r *supervisor.Request) { r.Pool.Running = 1 },
+		"a pool of less":    func(r *supervisor.Request) { r.Pool.Running = -1 },
+		"a quota of less":   func(r *supervisor.Request) { r.Share.Waiting = -1 },
 		"a quota":           func(r *supervisor.Request) { r.Share.Running = 1 },
 		"one share alone":   func(r *supervisor.Request) { r.Keep, r.Share.Apart = &supervisor.Keep{}, true },
 		"stdin":             func(r *supervisor.Request) { r.Command.Stdin = strings.NewReader("x") },

@@ -32,9 +32,9 @@ var features = []feature{
 	{"a kept process of one share alone (keep)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Keep != nil && r.Share.Apart }, false},
 	{"files taken out of the workspace", func(r supervisor.Request, _ sandbox.Policy) bool { return r.FilesTo != "" }, false},
 	{"turns of its own (turns)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Host != nil }, false},
-	{"a pool (running)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Pool.Running > 0 }, false},
+	{"a pool (running)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Pool.Running != 0 }, false},
 	{"a quota of running calls, memory or CPU", func(r supervisor.Request, _ sandbox.Policy) bool {
-		return r.Share.Running > 0 || r.Share.Waiting > 0 || r.Share.Bounded()
+		return r.Share.Running != 0 || r.Share.Waiting != 0 || r.Share.Bounded()
 	}, false},
 	{"stdin, stdout or stderr of the caller's", func(r supervisor.Request, _ sandbox.Policy) bool {
 		c := r.Command
