@@ -48,13 +48,16 @@ func (f *Fleet) Knows(name string) bool {
 }
 
 // Remove has no more calls go to a worker, as long as this Fleet lives, and ends what it
-// runs: it is not listened to any more, so that its lease runs out, and its calls are lost.
-// Config.Removed does the same for the next one.
+// runs: nothing that it sends counts and nothing is sent to it any more, so that its lease
+// runs out, and its calls are lost. Config.Removed does the same for the next one.
 //
 // An engine may let the worker in all the same: see package fleet/engine.
 func (f *Fleet) Remove(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.removed[name] = true
+	if p := f.peers[name]; p != nil {
+		_ = p.frames.Unsubscribe()
+	}
 	f.kickAll()
 }

@@ -1,9 +1,11 @@
 package fleet_test
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -82,5 +84,45 @@ func TestRemove(t *testing.T) {
 	}
 	if w.fleet.Knows("w1") || w.fleet.Drain("w1") {
 		t.Error("it is known all the same")
+	}
+}
+
+// Nothing that a removed worker says counts, and it is sent nothing more, also where the
+// engine lets it in as before: its calls are lost, and those that it was not told to start
+// go on without it.
+func TestRemoveWhereTheEngineGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		early  bool // it is removed before it is ready
+		status api.Status
+		goes   int64
+	}{
+		"before the go": {true, api.StatusOverloaded, 0},
+		"with the go":   {false, api.StatusLost, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "w1")
+			var goes atomic.Int64
+			w.liar(func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control) {
+				switch {
+				case o.Attempt != nil && of.early:
+					w.fleet.Remove("w1")
+					fallthrough
+				case o.Attempt != nil:
+					reply(ready())
+				case c.GetGo() != nil:
+					goes.Add(1)
+					w.fleet.Remove("w1")
+					reply(dataOf(1, &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: []byte(`{"callId":"x","status":"ok"}`)}}))
+				}
+			})
+			r := shell("true")
+			r.ID = "x"
+			got := w.call(r)
+			if got.Status != of.status || goes.Load() != of.goes || got.Status == api.StatusLost && got.Where.StillRunning != "no" {
+				t.Errorf("%s after %d goes: %s %+v", got.Status, goes.Load(), got.Message, got.Where)
+			}
+		})
 	}
 }

@@ -211,16 +211,21 @@ func (f *Fleet) control(id *fleetv1.Attempt, inbox string, c *fleetv1.Control) {
 	}
 }
 
+var errRemoved = errors.New("it was removed")
+
 // seal proves that a message to a worker is this caller's: by their session once the
-// worker hears this life, else by a signature.
+// worker hears this life, else by a signature. For one that was removed there is nothing.
 func (f *Fleet) seal(kind seal.Kind, worker string, m proto.Message) ([]byte, error) {
 	f.mu.Lock()
 	p := f.peers[worker]
-	session := p.session
+	session, removed := p.session, f.removed[worker]
 	if !slices.Contains(p.beat.Hears, f.life) {
 		session = nil
 	}
 	f.mu.Unlock()
+	if removed {
+		return nil, errRemoved
+	}
 	if session == nil {
 		return f.config.Key.Seal(kind, m)
 	}
@@ -241,6 +246,7 @@ func (f *Fleet) vouched(a *attempt, r *fleetv1.Ready) error {
 type sighting struct {
 	moved         bool // it lives in another epoch by now
 	cut           bool // it is not listened to
+	removed       bool
 	silent, lease time.Duration
 }
 
@@ -248,7 +254,7 @@ func (f *Fleet) heard(a *attempt) sighting {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.peers[a.id.Worker]
-	return sighting{p.epoch != a.id.Epoch, p.cut, p.watch.Silent(p.since, now()), p.lease()}
+	return sighting{p.epoch != a.id.Epoch, p.cut, f.removed[p.name], p.watch.Silent(p.since, now()), p.lease()}
 }
 
 // leaseOver says whether all of an attempt has ended with its lease, as its launcher sees

@@ -45,6 +45,8 @@ func (c *remote) lookAtOffer(a *attempt) {
 	s := c.f.heard(a)
 	a.silent = s.silent > suspectAfter
 	switch {
+	case s.removed:
+		c.giveUp(a, errRemoved.Error())
 	case s.moved, s.cut, a.silent && !a.queued, s.silent > s.lease: // whose place is gone by then
 		c.giveUp(a, "it is not heard any more")
 	case !a.queued && now()-a.answered > offerWait:
@@ -70,7 +72,7 @@ func (c *remote) look() {
 	}
 	a := c.attempts[n]
 	if c.state.Implied(n) {
-		if s := c.f.heard(a); s.moved || s.cut || s.silent > suspectAfter || now()-a.answered > offerWait {
+		if s := c.f.heard(a); s.moved || s.cut || s.removed || s.silent > suspectAfter || now()-a.answered > offerWait {
 			c.giveUp(a, "nothing is heard of it")
 			return
 		}
