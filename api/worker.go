@@ -25,9 +25,21 @@ type Worker struct {
 	SilentMs int64 `json:"silentMs" jsonschema:"how long it was not heard"`
 }
 
+// Engine are the NATS servers of a fleet that has some of its own.
+type Engine struct {
+	URL string `json:"url"`
+	// Trouble is why the daemon is not connected to one; Remedy is what to do. Without
+	// trouble it is.
+	Trouble string `json:"trouble,omitempty" jsonschema:"why the daemon is not connected to one of them; absent where it is"`
+	Remedy  string `json:"remedy,omitempty" jsonschema:"what to do"`
+	// SilentMs is how long it was not connected.
+	SilentMs int64 `json:"silentMs,omitempty" jsonschema:"how long it was not connected"`
+}
+
 // Workers are those of a fleet, by name.
 type Workers struct {
 	Workers []Worker `json:"workers"`
+	Engine  Engine   `json:"engine,omitzero" jsonschema:"absent where it is the daemon's own"`
 	// Left and Removed are names of others.
 	Left    []string `json:"left,omitempty" jsonschema:"names of workers that were drained or stopped, and have ended since the daemon heard them"`
 	Removed []string `json:"removed,omitempty" jsonschema:"names of workers that were removed"`

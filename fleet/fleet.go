@@ -94,6 +94,20 @@ type Fleet struct {
 	calls   map[*Call]struct{}
 	line    []*remote // calls of these that wait for a slot, in the order in which they began
 	refused uint64
+	outage  *outage // nil while there is a connection
+}
+
+// outage is a time without a connection to the engine.
+type outage struct {
+	why   error
+	since time.Duration
+}
+
+// remedies are for what the engine refuses this caller.
+var remedies = link.Remedies{
+	Key:    "give the NATS servers the keys that toolhost fleet nats-config prints",
+	Rights: "give the NATS servers the rights that toolhost fleet nats-config prints",
+	CA:     "name the certificates of the servers' authority with fleet: {ca: FILE}",
 }
 
 // Open makes this machine's supervisor, unless there is one, and connects to the engine,
@@ -136,11 +150,7 @@ func (f *Fleet) connect() (err error) {
 	}
 	f.conn, err = link.Connect(link.Options{
 		URL: f.config.URL, InProcess: f.config.Engine, CA: f.config.CA, Key: f.config.Key, Name: "caller", Logger: f.config.Logger,
-		Remedies: link.Remedies{
-			Key:    "give the NATS servers the keys that toolhost fleet nats-config prints",
-			Rights: "give the NATS servers the rights that toolhost fleet nats-config prints",
-			CA:     "name the certificates of the servers' authority with fleet: {ca: FILE}",
-		},
+		Remedies: remedies, Trouble: f.isTroubled,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot connect to the fleet's engine: %w", err)
@@ -150,6 +160,32 @@ func (f *Fleet) connect() (err error) {
 	}
 	f.tasks.Go(f.beat)
 	return nil
+}
+
+// isTroubled takes why there is no connection to the engine; nil is that there is one.
+func (f *Fleet) isTroubled(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case why == nil:
+		f.outage = nil
+	case f.outage == nil:
+		f.outage = &outage{why, now()}
+	default:
+		f.outage.why = why
+	}
+}
+
+// Servers are the NATS servers of Config.URL, and whether this caller is connected to one.
+func (f *Fleet) Servers() (e api.Engine) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e.URL = f.config.URL
+	if f.outage != nil {
+		e.Trouble, e.Remedy = f.outage.why.Error(), cmp.Or(remedies.Of(f.outage.why), "start the servers, or see to the network between; the daemon goes on trying")
+		e.SilentMs = (now() - f.outage.since).Milliseconds()
+	}
+	return e
 }
 
 // Start begins a call, here or on a worker. When ctx ends the call is aborted.

@@ -247,6 +247,9 @@ func (f *Fleet) noneTakes(want place.Want) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	why := lacking(want)
+	if f.outage != nil {
+		why += "; " + engineLost + ": " + f.outage.why.Error()
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.peers)) {
 		if p := f.peers[name]; p.state(f.life) == place.Incompatible && want.Fits(p.place(f.life)) {
 			why += "; " + name + ": " + f.unlike(p.beat)

@@ -29,14 +29,18 @@ func examineFleet(ctx context.Context, flags remoteFlags) []finding {
 	}
 	p := parties{Fleet: loaded.Fleet}
 	p.caller, err = callerOf(loaded)
-	findings := []finding{checkKey(p.caller, err), checkEngine(p, time.Now())}
+	findings := []finding{checkKey(p.caller, err)}
 	var list api.Workers
 	err = flags.ask(func(daemon *remote) (err error) {
 		list, err = daemon.Workers(ctx)
 		return err
 	})
-	if err != nil {
+	findings = append(findings, checkEngine(p, list.Engine, time.Now()))
+	switch {
+	case err != nil:
 		return append(findings, finding{"fleet daemon", levelFail, err.Error(), ""})
+	case list.Engine.Trouble != "": // workers cannot be heard, and are not to blame
+		return findings
 	}
 	return append(findings, checkWorkers(p, append(list.Workers, absent(p, list)...))...)
 }
@@ -66,13 +70,19 @@ func absent(p parties, list api.Workers) (absent []api.Worker) {
 	return absent
 }
 
-// checkEngine looks at where workers connect, and at the certificate that they see there.
-func checkEngine(p parties, now time.Time) finding {
+// checkEngine looks at where workers connect, at the certificate that they see there, and at
+// what the daemon says of servers, which is nothing if it was not reached.
+func checkEngine(p parties, servers api.Engine, now time.Time) finding {
 	const check = "fleet engine"
 	f := p.Fleet
 	switch {
+	case f.URL != "" && servers.URL == "":
+		return finding{check, levelWarn, "it is not known whether the daemon is connected to the NATS servers at " + f.URL, "start the daemon"}
+	case servers.Trouble != "":
+		silent := (time.Duration(servers.SilentMs) * time.Millisecond).Round(100 * time.Millisecond)
+		return finding{check, levelFail, fmt.Sprintf("the daemon has not been connected to the NATS servers at %s for %s: %s", servers.URL, silent, servers.Trouble), servers.Remedy}
 	case f.URL != "":
-		return finding{check, levelOK, "the NATS servers at " + f.URL, ""}
+		return finding{check, levelOK, "the daemon is connected to the NATS servers at " + f.URL, ""}
 	case f.Cert == "":
 		return finding{check, levelOK, "workers of this machine connect to " + f.Listen, ""}
 	}

@@ -59,11 +59,28 @@ func TestDoctorOfWorkers(t *testing.T) {
 	}
 }
 
+// Of NATS servers the daemon says whether it is connected to them.
+func TestDoctorOfServers(t *testing.T) {
+	p := parties{Fleet: config.Fleet{URL: "tls://nats:7420"}}
+	for _, x := range []struct {
+		says api.Engine
+		want finding
+	}{
+		{api.Engine{}, finding{"", levelWarn, "it is not known whether the daemon is connected to the NATS servers at tls://nats:7420", "start the daemon"}},
+		{api.Engine{URL: p.URL}, finding{"", levelOK, "the daemon is connected to the NATS servers at tls://nats:7420", ""}},
+		{api.Engine{URL: p.URL, Trouble: "EOF", Remedy: "start them", SilentMs: 61_234}, finding{"", levelFail, "has not been connected to the NATS servers at tls://nats:7420 for 1m1.2s: EOF", "start them"}},
+	} {
+		if f := checkEngine(p, x.says, time.Now()); f.Level != x.want.Level || !strings.Contains(f.Detail, x.want.Detail) || f.Remedy != x.want.Remedy {
+			t.Errorf("%+v, want %+v", f, x.want)
+		}
+	}
+}
+
 func TestDoctorOfCertificates(t *testing.T) {
 	now := time.Now()
 	p := parties{Fleet: config.Fleet{Listen: "0.0.0.0:7420", Cert: t.TempDir() + "/cert.pem"}}
 	p.CertKey = p.Cert
-	if f := checkEngine(p, now); f.Level != levelFail || !strings.Contains(f.Detail, "no such file") {
+	if f := checkEngine(p, api.Engine{}, now); f.Level != levelFail || !strings.Contains(f.Detail, "no such file") {
 		t.Errorf("%+v", f)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -84,7 +101,7 @@ func TestDoctorOfCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for days, want := range map[int]string{0: levelOK, 20: levelWarn, 40: levelFail} {
-		if f := checkEngine(p, now.AddDate(0, 0, days)); f.Level != want || (f.Remedy == "") != (want == levelOK) {
+		if f := checkEngine(p, api.Engine{}, now.AddDate(0, 0, days)); f.Level != want || (f.Remedy == "") != (want == levelOK) {
 			t.Errorf("after %d days: %+v, want %s", days, f, want)
 		}
 	}

@@ -26,6 +26,7 @@ func (d *daemonFleet) Start(ctx context.Context, r supervisor.Request) turn.Runn
 
 func (d *daemonFleet) Workers() (list api.Workers) {
 	list.Workers = append([]api.Worker{}, d.fleet.Workers()...)
+	list.Engine = d.fleet.Servers()
 	list.Left, list.Removed = d.fleet.Gone()
 	return list
 }

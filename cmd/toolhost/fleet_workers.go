@@ -41,7 +41,7 @@ gets no calls.`,
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), list, false)
 				}
-				return printWorkers(cmd.OutOrStdout(), list.Workers)
+				return printWorkers(cmd.OutOrStdout(), list)
 			})
 		},
 	}
@@ -50,9 +50,9 @@ gets no calls.`,
 	return cmd
 }
 
-func printWorkers(w io.Writer, list []api.Worker) error {
+func printWorkers(w io.Writer, list api.Workers) error {
 	rows := [][]string{{"WORKER", "STATE", "FREE", "SLOTS", "SILENT", "LABELS"}}
-	for _, each := range list {
+	for _, each := range list.Workers {
 		var labels []string
 		for _, name := range slices.Sorted(maps.Keys(each.Labels)) {
 			labels = append(labels, name+"="+each.Labels[name])
@@ -65,7 +65,12 @@ func printWorkers(w io.Writer, list []api.Worker) error {
 	if err := present.Table(w, rows, 2); err != nil {
 		return err
 	}
-	for _, each := range list {
+	if why := list.Engine.Trouble; why != "" {
+		if _, err := fmt.Fprintf(w, "the daemon is not connected to the NATS servers: %s\n", terminal.OneLine(why)); err != nil {
+			return err
+		}
+	}
+	for _, each := range list.Workers {
 		if each.Trouble != "" {
 			if _, err := fmt.Fprintf(w, "%s: %s\n", each.Name, terminal.OneLine(each.Trouble)); err != nil {
 				return err

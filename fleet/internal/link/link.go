@@ -41,14 +41,17 @@ type Options struct {
 	// Changed, if not nil, is called when the connection is lost and when it is there
 	// again.
 	Changed func()
+	// Trouble, if not nil, is called with why there is no connection whenever that is known
+	// anew, and with nil when there is one.
+	Trouble func(error)
 }
 
 // Remedies say what to do where the engine does not know the party's key, does not give it the
 // rights of its part, or has a certificate that the party does not trust.
 type Remedies struct{ Key, Rights, CA string }
 
-// of is the remedy for an error, or empty.
-func (r Remedies) of(err error) string {
+// Of is the remedy for an error, or empty.
+func (r Remedies) Of(err error) string {
 	_, untrusted := errors.AsType[x509.UnknownAuthorityError](err)
 	switch {
 	case untrusted:
@@ -76,11 +79,13 @@ func Connect(o Options) (*nats.Conn, error) {
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				complaints.say("the connection to the fleet's engine is lost", err)
+				o.trouble(err)
 			}
 			o.changed()
 		}),
 		nats.ConnectHandler(func(c *nats.Conn) {
 			complaints.end()
+			o.trouble(nil)
 			if o.InProcess == nil {
 				o.Logger.Info("connected to the fleet's engine", "url", c.ConnectedUrlRedacted())
 			}
@@ -88,14 +93,19 @@ func Connect(o Options) (*nats.Conn, error) {
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			complaints.end()
+			o.trouble(nil)
 			o.Logger.Info("connected to the fleet's engine again")
 			o.changed()
 		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 			complaints.say("cannot connect to the fleet's engine: trying again", err)
+			o.trouble(err)
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		nats.ErrorHandler(func(c *nats.Conn, _ *nats.Subscription, err error) {
 			complaints.say("the fleet's engine complains", err)
+			if !c.IsConnected() { // a key that is refused is told here alone
+				o.trouble(err)
+			}
 		}),
 	}
 	if o.InProcess != nil {
@@ -145,7 +155,7 @@ func (c *complaints) say(what string, err error) {
 	}
 	c.said[err.Error()] = true
 	args := []any{"error", err}
-	if remedy := c.remedies.of(err); remedy != "" {
+	if remedy := c.remedies.Of(err); remedy != "" {
 		args = append(args, "remedy", remedy)
 	}
 	c.logger.Warn(what, args...)
@@ -160,6 +170,12 @@ func (c *complaints) end() {
 func (o Options) changed() {
 	if o.Changed != nil {
 		o.Changed()
+	}
+}
+
+func (o Options) trouble(err error) {
+	if o.Trouble != nil {
+		o.Trouble(err)
 	}
 }
 
