@@ -57,3 +57,23 @@ func TestCallsWaitForAWorkerThatComesBack(t *testing.T) {
 	h.runs("b")
 	h.ends("b", b, "w1")
 }
+
+// A call that waits for a worker says so from the beginning, and starts when it has one.
+func TestACallThatWaitsIsQueued(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, asItIs, "w1")
+	a := h.busy("a", "w1")
+	events := make(chan api.Event, 100)
+	r := h.request("b")
+	r.Events = events
+	b := h.fleet.Start(t.Context(), r)
+	h.wait(1)
+	if len(events) != 1 || (<-events).Kind != api.EventQueued {
+		t.Error("it has not said that it waits, and only that")
+	}
+	h.ends("a", a, "w1")
+	h.ends("b", b, "w1")
+	if e := <-events; e.Kind != api.EventStarted {
+		t.Errorf("then comes %s", e.Kind)
+	}
+}

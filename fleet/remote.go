@@ -97,6 +97,7 @@ func (c *remote) run(ctx context.Context) {
 		c.finish(refused)
 		return
 	}
+	c.events.begin()
 	defer func() {
 		for _, a := range c.attempts {
 			c.f.leave(a)
@@ -257,7 +258,6 @@ func (c *remote) frame(ctx context.Context, a *attempt, f *fleetv1.Frame) {
 	case *fleetv1.Frame_Started:
 		c.state.Started(a.n)
 		if has && chosen == a.n {
-			c.events.begin()
 			c.started, c.ready = what.Started, cmp.Or(c.ready, what.Started.GetReady())
 		}
 	case *fleetv1.Frame_Gone:
