@@ -3,6 +3,7 @@ package fleet
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -17,6 +18,7 @@ type Call struct {
 	gone   chan struct{}
 	result *api.Result // written before done is closed
 	aborts chan api.Reason
+	given  atomic.Bool // a worker was told to start it
 
 	mu      sync.Mutex
 	aborted int

@@ -282,6 +282,19 @@ func (f *Fleet) unregister(c *Call) {
 	delete(f.calls, c)
 }
 
+// Calls are how many calls workers were told to start, and have not ended yet, and how many
+// wait for a worker. Those that this machine makes are in neither.
+func (f *Fleet) Calls() (given, waiting int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.calls {
+		if c.given.Load() {
+			given++
+		}
+	}
+	return given, len(f.calls) - given
+}
+
 // Close aborts what runs, waits for its results, and closes the supervisor that Open has
 // made.
 func (f *Fleet) Close() error {

@@ -34,11 +34,10 @@ type remote struct {
 	attempts []*attempt
 	tried    []string
 	refusals []refusal
-	began    time.Duration
-	placed   time.Duration // when the go went
-	given    *attempt      // that it went to
-	waits    bool          // in the line
-	awaits   awaited       // there; guarded by Fleet.mu where others read it
+	times
+	given  *attempt // that the go went to
+	waits  bool     // in the line
+	awaits awaited  // there; guarded by Fleet.mu where others read it
 	// turnedAway: it may not wait for this machine, or not any longer. release gives back the
 	// slot that it has found there.
 	turnedAway bool
@@ -110,6 +109,7 @@ func (c *remote) run(ctx context.Context) {
 	done := ctx.Done()
 	c.next(ctx)
 	for !c.state.Phase().Over() {
+		c.call.given.Store(c.state.Phase() != start.Placing)
 		select {
 		case <-c.wake:
 			for _, x := range c.take() {
@@ -348,6 +348,9 @@ func (c *remote) event(raw, text []byte) {
 	e.CallID, e.Tool = c.request.ID, c.request.ToolName()
 	if e.Content != nil && len(text) > 0 {
 		e.Content.Text = string(text)
+	}
+	if e.Kind == api.EventStarted && c.ran == 0 {
+		c.ran = now()
 	}
 	c.partial.Take(e)
 	c.events.send(e)

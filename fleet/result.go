@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
@@ -53,7 +52,7 @@ func (c *remote) complete() *api.Result {
 		c.gone = &gone{api.ReasonProtocol, "unknown"}
 		return c.lost()
 	}
-	r.Where, r.Marks = c.at(), c.marks()
+	r.Where, r.Marks = c.at(), c.marks(r)
 	// Queueing here comes before the worker's clock.
 	r.Timing.QueueMs += r.Where.PlaceMs
 	return r
@@ -64,18 +63,13 @@ func (c *remote) at() *api.Where {
 	return &api.Where{Worker: c.given.id.Worker, Attempt: len(c.attempts), PlaceMs: (c.placed - c.began).Milliseconds()}
 }
 
-// marks are the moments of a call on a worker that this machine knows.
-func (c *remote) marks() api.Marks {
-	return api.Marks{Queued: began.Add(c.began), Admitted: began.Add(c.placed), Done: time.Now()}
-}
-
 // lost is the result of a call whose end nobody knows.
 func (c *remote) lost() *api.Result {
 	where := c.at()
 	where.StillRunning = c.gone.running
 	harmless := c.harmless()
 	r := supervisor.Verdict{CallID: c.request.ID, Tool: c.request.ToolName(), Status: api.StatusLost, Reason: c.gone.reason}.Result()
-	r.Where, r.Marks = where, c.marks()
+	r.Where, r.Marks = where, c.marks(nil)
 	r.Timing.QueueMs, r.Timing.ElapsedMs = where.PlaceMs, (now() - c.placed).Milliseconds()
 	if ms := c.started.GetTimeoutMs(); ms > 0 {
 		r.Timing.TimeoutMs = &ms

@@ -31,6 +31,8 @@ func (d *daemonFleet) Workers() (list api.Workers) {
 	return list
 }
 
+func (d *daemonFleet) Calls() (given, waiting int) { return d.fleet.Calls() }
+
 func (d *daemonFleet) Refused() uint64 { return d.fleet.Refused() }
 
 func (d *daemonFleet) Drain(worker string) bool { return d.fleet.Drain(worker) }

@@ -165,8 +165,10 @@ tools:
 			t.Errorf("%s is not within its call", name)
 		}
 	}
-	if got.find("toolhost", "place", root.GetSpanId()) == nil {
-		t.Error("the daemon has no span of finding a worker")
+	for _, name := range []string{"place", "start", "run"} {
+		if got.find("toolhost", name, root.GetSpanId()) == nil {
+			t.Errorf("the daemon has no span %s", name)
+		}
 	}
 	if text := results[0].Text(); text != fmt.Sprintf("00-0af7651916cd43dd8448eb211c80319c-%x-01", below.GetSpanId()) {
 		t.Errorf("the tool has the trace context %q, and its worker's span is %x", text, below.GetSpanId())

@@ -17,6 +17,8 @@ type Fleet interface {
 	// Start begins one call, on this machine or another.
 	Start(ctx context.Context, r supervisor.Request) turn.Running
 	httpapi.Fleet
+	// Calls are how many calls workers were told to start, and how many wait for a worker.
+	Calls() (given, waiting int)
 	// Refused is how many messages the daemon and its workers have refused.
 	Refused() uint64
 	Close() error
@@ -43,6 +45,17 @@ func (d *daemon) openFleet(c supervisor.Config) (err error) {
 		Settings: settings, Host: d.host, Supervisor: c, State: d.options.State, Logger: d.logger.Named("fleet"),
 	})
 	return err
+}
+
+// underWay is how many calls run, and how many wait for a slot, wherever that is.
+func (d *daemon) underWay() (running, waiting int) {
+	h := d.host.Host()
+	running, waiting = h.Running, h.Waiting
+	if d.fleet != nil {
+		given, waits := d.fleet.Calls()
+		running, waiting = running+given, waiting+waits
+	}
+	return running, waiting
 }
 
 // start returns what begins calls.

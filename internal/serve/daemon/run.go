@@ -69,9 +69,9 @@ func (d *daemon) tidy(last quiet) quiet {
 }
 
 func (d *daemon) status() string {
-	h := d.host.Host()
-	status := fmt.Sprintf("%d turns, %d calls running, %d waiting", len(d.turns.Active()), h.Running, h.Waiting)
-	if n := h.Prestarted.Processes; n > 0 {
+	running, waiting := d.underWay()
+	status := fmt.Sprintf("%d turns, %d calls running, %d waiting", len(d.turns.Active()), running, waiting)
+	if n := d.host.Host().Prestarted.Processes; n > 0 {
 		status += fmt.Sprintf("; %d processes wait for calls", n)
 	}
 	return status

@@ -63,8 +63,9 @@ func (d *daemon) load() telemetry.Load {
 		return telemetry.Load{JournalBytes: -1}
 	}
 	h := d.host.Host()
+	running, waiting := d.underWay()
 	load := telemetry.Load{
-		Running: h.Running, Waiting: h.Waiting, Kept: h.Kept, Prestarted: h.Prestarted, Sandboxes: h.Sandboxes, Stuck: h.Stuck, Cgroup: h.Cgroup, CgroupDir: h.Place, JournalBytes: d.journalBytes(),
+		Running: running, Waiting: waiting, Kept: h.Kept, Prestarted: h.Prestarted, Sandboxes: h.Sandboxes, Stuck: h.Stuck, Cgroup: h.Cgroup, CgroupDir: h.Place, JournalBytes: d.journalBytes(),
 	}
 	if d.fleet != nil {
 		load.Workers, load.Refused = d.fleet.Workers().Workers, d.fleet.Refused()

@@ -11,8 +11,8 @@ import (
 
 // Load is how much a host has to do, and what it stands on.
 type Load struct {
-	// Running are calls with a slot, Waiting those in the queue, Kept the kept
-	// processes, Stuck the calls whose processes cannot be killed.
+	// Running are calls with a slot, Waiting those in the queue, both at workers, too,
+	// Kept the kept processes, Stuck the calls whose processes cannot be killed.
 	Running, Waiting, Kept, Stuck int
 	// Prestarted are the processes that wait for a call each.
 	Prestarted supervisor.Prestarted
@@ -50,8 +50,8 @@ func newProbe(r *registrar, c Config) *probe {
 		load: c.Load, version: c.Version, own: ownCgroup(),
 		build:           gauge("toolhost_build_info", "1; its labels are the version, and that of Go.", "version", "goversion"),
 		cgroup:          gauge("toolhost_cgroup_info", "1; its label is the layout of cgroups in use.", "mode"),
-		running:         gauge("toolhost_calls_running", "Calls that have a slot."),
-		waiting:         gauge("toolhost_calls_queued", "Calls that wait for a slot."),
+		running:         gauge("toolhost_calls_running", "Calls that have a slot, on this machine or at a worker."),
+		waiting:         gauge("toolhost_calls_queued", "Calls that wait for a slot, on this machine or at a worker."),
 		kept:            gauge("toolhost_processes_kept", "Processes of tools that are kept from call to call."),
 		prestarted:      gauge("toolhost_processes_prestarted", "Processes of tools that wait for a call each."),
 		prestartedBytes: gauge("toolhost_processes_prestarted_bytes", "Memory of these when they were last looked at."),
