@@ -93,7 +93,7 @@ func checkEngine(p parties, servers api.Engine, now time.Time) finding {
 	end := pair.Leaf.NotAfter
 	found := finding{check, levelOK, fmt.Sprintf("workers connect to %s; the certificate is valid until %s", f.Listen, end.Format(time.DateOnly)), ""}
 	if now.Add(renewBefore).After(end) {
-		found.Level, found.Remedy = levelWarn, "renew "+f.Cert+", and start the daemon again"
+		found.Level, found.Remedy = levelWarn, "renew "+f.Cert
 	}
 	return found
 }

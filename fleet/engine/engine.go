@@ -25,7 +25,8 @@ import (
 type Config struct {
 	// Listen is HOST:PORT; port 0 is any. Off loopback it needs Cert and CertKey.
 	Listen string
-	// Cert and CertKey are PEM files of the certificate that workers see.
+	// Cert and CertKey are PEM files of the certificate that workers see, read anew for each
+	// that connects.
 	Cert, CertKey string
 	// Caller is the public nkey of the caller.
 	Caller string
@@ -81,21 +82,6 @@ func CheckKeys(caller string, workers map[string]string) (worker string, err err
 	return "", nil
 }
 
-// ReadCertificate reads an engine's, with its key. One that is not valid now comes with an
-// error.
-func ReadCertificate(cert, key string, now time.Time) (pair tls.Certificate, err error) {
-	if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
-		return pair, fmt.Errorf("cannot use the fleet's certificate %s with the key %s: %w; give a certificate and its key, both in PEM, as cert and certKey", cert, key, err)
-	}
-	switch leaf := pair.Leaf; {
-	case now.After(leaf.NotAfter):
-		err = fmt.Errorf("the fleet's certificate %s was valid until %s, and no worker connects; renew it, and start the daemon again", cert, leaf.NotAfter.UTC().Format(time.DateTime+" UTC"))
-	case now.Before(leaf.NotBefore):
-		err = fmt.Errorf("the fleet's certificate %s is valid from %s on, and no worker connects before; set this machine's clock, or make another one", cert, leaf.NotBefore.UTC().Format(time.DateTime+" UTC"))
-	}
-	return pair, err
-}
-
 // Start listens, and returns once connections are taken.
 func Start(c Config) (*Engine, error) {
 	if err := c.Check(); err != nil {
@@ -120,14 +106,11 @@ func Start(c Config) (*Engine, error) {
 		o.Nkeys = append(o.Nkeys, user(key, link.WorkerRights(name)))
 	}
 	if c.Cert != "" {
-		pair, err := ReadCertificate(c.Cert, c.CertKey, time.Now())
-		switch {
-		case err != nil && pair.Leaf == nil:
+		served, err := newCertificates(c.Cert, c.CertKey, c.Logger)
+		if err != nil {
 			return nil, err
-		case err != nil && c.Logger != nil: // calls of this machine go on without workers
-			c.Logger.Error("no worker can connect", "error", err)
 		}
-		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: served.serve}
 		o.TLS, o.TLSTimeout = true, 5
 	}
 	s, err := server.NewServer(o)
