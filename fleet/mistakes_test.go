@@ -2,13 +2,16 @@ package fleet_test
 
 import (
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/fleet"
 	"github.com/toolhost/toolhost/fleet/engine"
+	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/certificate"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -61,5 +64,24 @@ func TestMistakesOfWorkersAreLogged(t *testing.T) {
 		if n := engineLog.count(x.engineSays); x.engineSays != "" && n != 1 {
 			t.Errorf("%q is logged %d times", x.engineSays, n)
 		}
+	}
+}
+
+// A worker that has another one's name, but not its key, is told that alone: to end one of
+// the two could end the other.
+func TestANameOfAnotherWorker(t *testing.T) {
+	t.Parallel()
+	w, log := newWorld(t, "w1", "w2"), &lines{}
+	w.work("w2", nil)
+	w.work("w2", func(c *worker.Config) {
+		c.KeyFile, c.Dir, c.Logger = w.workers["w1"], c.Dir+"-second", hclog.New(&hclog.LoggerOptions{Output: log})
+	})
+	wait.Until(t, "it says that the key is wrong", func() bool { return log.count("is not that of worker w2") > 0 })
+	var beats atomic.Int64
+	conn, _ := w.dial(filepath.Join(w.dir, "caller"))
+	w.subscribe(conn, link.WorkerBeat("w2"), func(*nats.Msg) { beats.Add(1) })
+	wait.Until(t, "the caller has echoed several beats of the other", func() bool { return beats.Load() > 6 })
+	if log.count("another process has the name") > 0 {
+		t.Error("it says that there are two processes with its key")
 	}
 }

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"errors"
+
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/api"
@@ -56,9 +58,11 @@ func (w *Worker) hear(m *nats.Msg) {
 }
 
 // duplicated logs that another process with the worker's name and key is heard: an echo of an
-// earlier life, which has ended, names the same beat each time.
+// earlier life, which has ended, names the same beat each time. A worker that the engine does
+// not let speak under its name has not that one's key, and was told so.
 func (w *Worker) duplicated(c *caller, echo *fleetv1.Echo) {
-	if before := c.other; before.GetEpoch() == echo.Epoch && echo.Beat > before.GetBeat() {
+	denied := errors.Is(w.control.LastError(), nats.ErrPermissionViolation)
+	if before := c.other; !denied && before.GetEpoch() == echo.Epoch && echo.Beat > before.GetBeat() {
 		w.warnOnce(c.key, "another process has the name and the key of this worker, and has this caller's calls: end one of the two, or give it a name and a key of its own")
 	}
 	c.other = echo
