@@ -184,6 +184,8 @@ func checkWorker(p parties, w api.Worker) finding {
 		found.Detail, found.Remedy = "the daemon has not heard it within the hour", "start it there: "+p.command(w.Name)
 	case w.State == workerLeft:
 		found.Detail, found.Remedy = "it was drained or stopped, and has ended", "start it again when it is to take calls: "+p.command(w.Name)
+	case w.State == workerRemoved && p.URL != "":
+		found.Detail, found.Remedy = "it was removed; the NATS servers let its key in until their configuration has it no more", "give them what toolhost fleet nats-config prints, and take it out of fleet.workers, or, to have it back, make another key on its machine (toolhost fleet key FILE), write that into fleet.workers, and start the daemon again"
 	case w.State == workerRemoved:
 		found.Detail, found.Remedy = "it was removed, and its key does not let it in any more", "take it out of fleet.workers, or, to have it back, make another key on its machine (toolhost fleet key FILE), write that into fleet.workers, and start the daemon again"
 	case w.State == api.WorkerSuspect && silent < suspectAfter:

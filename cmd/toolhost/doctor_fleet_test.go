@@ -32,7 +32,7 @@ func TestDoctorOfWorkers(t *testing.T) {
 		{Name: "silent", State: api.WorkerSuspect, SilentMs: 2345, Version: own},
 		{Name: "well", State: api.WorkerTaking, Version: own, Free: 3, Slots: 4},
 	}
-	p := parties{config.Fleet{Listen: "0.0.0.0:7420", Cert: "c.pem", Local: "never", Workers: map[string]string{"absent": "U1", "well": "U2"}}, "UCALLER"}
+	p := parties{config.Fleet{Listen: "0.0.0.0:7420", Cert: "c.pem", Local: "never", Workers: map[string]string{"absent": "U1", "well": "U2"}}, "UCALLER", nil}
 	got := checkWorkers(p, heard)
 	for i, want := range []finding{
 		{"worker absent", levelWarn, "not heard it", "toolhost worker --url tls://THIS-MACHINE:7420 --name absent --key FILE --caller UCALLER --ca FILE"},
@@ -50,6 +50,11 @@ func TestDoctorOfWorkers(t *testing.T) {
 		if f := got[i]; f.Check != want.Check || f.Level != want.Level || !strings.Contains(f.Detail, want.Detail) || !strings.Contains(f.Remedy, want.Remedy) {
 			t.Errorf("%+v, want %+v", f, want)
 		}
+	}
+	servers := p
+	servers.Listen, servers.URL = "", "tls://nats:7420"
+	if f := checkWorker(servers, api.Worker{Name: "gone", State: workerRemoved}); !strings.Contains(f.Detail, "the NATS servers let its key in until") || !strings.Contains(f.Remedy, "toolhost fleet nats-config") {
+		t.Errorf("%+v", f)
 	}
 	for local, want := range map[string]string{"never": levelFail, "prefer": levelWarn} {
 		p.Local = local

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/fleet"
@@ -23,7 +24,8 @@ import (
 // parties are those of the configured fleet, by their public keys.
 type parties struct {
 	config.Fleet
-	caller string
+	caller  string
+	removed []string // workers whose keys were removed
 }
 
 func readParties(path string) (p parties, err error) {
@@ -32,7 +34,20 @@ func readParties(path string) (p parties, err error) {
 		return p, err
 	}
 	caller, err := callerOf(loaded)
-	return parties{loaded.Fleet, caller}, err
+	if err != nil {
+		return p, err
+	}
+	state, err := stateOf(loaded)
+	if err != nil {
+		return p, err
+	}
+	_, removed, err := removals{dir: state}.apply(loaded.Fleet.Workers, hclog.NewNullLogger())
+	return parties{loaded.Fleet, caller, removed}, err
+}
+
+// stateOf is the daemon's state folder.
+func stateOf(loaded *config.Loaded) (string, error) {
+	return (&journalFlags{byDefault: true, configured: loaded}).dir()
 }
 
 // readFleet reads a configuration that has a fleet.
@@ -51,7 +66,7 @@ func readFleet(path string) (*config.Loaded, error) {
 
 // callerOf is the daemon's public key.
 func callerOf(loaded *config.Loaded) (string, error) {
-	state, err := (&journalFlags{byDefault: true, configured: loaded}).dir()
+	state, err := stateOf(loaded)
 	if err != nil {
 		return "", err
 	}
@@ -113,7 +128,11 @@ func newFleetKeys() *cobra.Command {
 			}
 			rows := [][]string{{"PARTY", "KEY"}, {"daemon", p.caller}}
 			for _, name := range slices.Sorted(maps.Keys(p.Workers)) {
-				rows = append(rows, []string{"worker " + name, p.Workers[name]})
+				who := "worker " + name
+				if slices.Contains(p.removed, name) {
+					who += ", removed"
+				}
+				rows = append(rows, []string{who, p.Workers[name]})
 			}
 			return present.Table(cmd.OutOrStdout(), rows, 0)
 		},
@@ -128,13 +147,18 @@ func newFleetNATSConfig() *cobra.Command {
 		Use: "nats-config [flags]", Short: "Print the settings with which your own nats-server serves the fleet",
 		Long: `Print what a nats-server of your own needs in its configuration to be the fleet's
 engine: the public key and the rights of the daemon and of each worker that toolhost.yaml
-names. The file is for an include; listen and tls are yours to set.`,
+names, but for those that were removed. The file is for an include; listen and tls are
+yours to set. Several daemons share one list of users: of two includes the servers take
+the later one's.`,
 		Example: "  toolhost fleet nats-config > fleet.conf",
 		Args:    callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := readParties(path)
 			if err != nil {
 				return err
+			}
+			for _, name := range p.removed {
+				delete(p.Workers, name)
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), engine.NATSConfig(p.caller, p.Workers))
 			return err

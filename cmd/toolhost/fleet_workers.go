@@ -143,7 +143,11 @@ has NATS servers of its own (fleet: url), take the key out of their configuratio
 				if err := daemon.RemoveWorker(cmd.Context(), args[0]); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s: take it out of fleet.workers, too\n", terminal.OneLine(args[0]))
+				also := ""
+				if list, err := daemon.Workers(cmd.Context()); err == nil && list.Engine.URL != "" {
+					also = ", and give the NATS servers what toolhost fleet nats-config prints: they let its key in until then"
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s: take it out of fleet.workers, too%s\n", terminal.OneLine(args[0]), also)
 				return err
 			})
 		},

@@ -16,6 +16,7 @@ import (
 func NATSConfig(caller string, workers map[string]string) string {
 	var b strings.Builder
 	b.WriteString("# The parties of a toolhost fleet. Each has its key, and the rights that its part needs.\n")
+	b.WriteString("# Of several authorization blocks a server takes the last: put the users of several daemons into one.\n")
 	b.WriteString("authorization: {\n  users: [\n")
 	writeUser(&b, "the daemon", caller, link.CallerRights(caller))
 	for _, name := range slices.Sorted(maps.Keys(workers)) {
