@@ -22,6 +22,7 @@ type question struct {
 	settle context.CancelFunc // nor does it count
 	reply  *fleetv1.Answer    // once there is one
 	sent   time.Duration
+	waits  bool // for its answer
 }
 
 // replied is an answer on its way to the call's goroutine.
@@ -38,7 +39,8 @@ func (c *remote) asked(ctx context.Context, q *fleetv1.Question) {
 	}
 	open, settle := context.WithCancel(ctx)
 	asking, leave := context.WithCancel(open)
-	c.questions[number] = &question{leave: leave, settle: settle}
+	c.questions[number] = &question{leave: leave, settle: settle, waits: true}
+	c.times.asked()
 	read, err := portable.ReadQuestion(q.GetQuestion())
 	ask := c.request.Ask
 	c.asking.Go(func() {
@@ -69,6 +71,7 @@ func (c *remote) reply(r replied) {
 		c.asking.Go(func() { giveBack(r.answer.Unused) })
 		return
 	}
+	c.times.answered(q)
 	c.expectBack(r)
 	if raw, err := portable.WriteAnswer(r.answer); err == nil {
 		if sealed, err := c.f.curve.Seal([]string{string(raw)}, c.ready.GetXkey()); err == nil {
@@ -115,6 +118,7 @@ func (c *remote) sendRepliesAgain(a *attempt) {
 // settled ends a question that needs no answer any more.
 func (c *remote) settled(number uint32) {
 	if q := c.questions[number]; q != nil {
+		c.times.answered(q)
 		q.settle()
 		delete(c.questions, number)
 	}

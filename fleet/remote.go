@@ -322,10 +322,15 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 // collect takes a piece of the result, up to what the call may keep of stdout, stderr and
 // content.
 func (c *remote) collect(a *attempt, p portable.Piece) {
-	kept := c.request.Limits.Over(c.f.config.Supervisor.Limits).Over(supervisor.DefaultLimits()).OutputBytes
+	kept := c.limits().OutputBytes
 	if !c.result.Add(p, 3*kept+maxResultBytes, 6*kept+maxResultJSON) {
 		c.lose(a, api.ReasonProtocol, "unknown")
 	}
+}
+
+// limits are those that the call is sent with.
+func (c *remote) limits() supervisor.Limits {
+	return c.request.Limits.Over(c.f.config.Supervisor.Limits).Over(supervisor.DefaultLimits())
 }
 
 func (c *remote) ack(a *attempt) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
@@ -70,9 +71,13 @@ func (c *remote) lost() *api.Result {
 	harmless := c.harmless()
 	r := supervisor.Verdict{CallID: c.request.ID, Tool: c.request.ToolName(), Status: api.StatusLost, Reason: c.gone.reason}.Result()
 	r.Where, r.Marks = where, c.marks(nil)
-	r.Timing.QueueMs, r.Timing.ElapsedMs = where.PlaceMs, (now() - c.placed).Milliseconds()
+	c.timing(&r.Timing)
+	r.Timing.Profile, r.Timing.GraceLimitMs = budget.ToolCall, c.started.GetGraceMs()
 	if ms := c.started.GetTimeoutMs(); ms > 0 {
 		r.Timing.TimeoutMs = &ms
+	}
+	if bounds, err := c.limits().Bounds(); err == nil {
+		r.Limits = bounds.Applied()
 	}
 	c.partial.Fill(r)
 	if n := c.partial.Missed; n > 0 {

@@ -11,6 +11,39 @@ type times struct {
 	began  time.Duration
 	placed time.Duration // when the go went
 	ran    time.Duration // when an event said that the tool runs; 0: none did
+	// open is how many questions wait for an answer, since is when the first of them came,
+	// and waited how long those waited that were answered.
+	open          int
+	since, waited time.Duration
+}
+
+func (t *times) asked() {
+	if t.open == 0 {
+		t.since = now()
+	}
+	t.open++
+}
+
+// answered ends the wait for a question's answer, if it is not over.
+func (t *times) answered(q *question) {
+	if !q.waits {
+		return
+	}
+	q.waits = false
+	if t.open--; t.open == 0 {
+		t.waited += now() - t.since
+	}
+}
+
+// timing is where the time of a call went that ends now, as far as this machine knows.
+func (t times) timing(to *api.Timing) {
+	if t.open > 0 {
+		t.waited += now() - t.since
+	}
+	to.QueueMs, to.ElapsedMs, to.HumanWaitMs = (t.placed - t.began).Milliseconds(), (now() - t.placed).Milliseconds(), t.waited.Milliseconds()
+	if t.ran != 0 {
+		to.StartMs, to.RunMs = (t.ran - t.placed).Milliseconds(), (now() - t.ran).Milliseconds()
+	}
 }
 
 // marks are the moments of a call as this machine knows them; how it ended is by the
