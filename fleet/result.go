@@ -54,9 +54,22 @@ func (c *remote) complete() *api.Result {
 		return c.lost()
 	}
 	r.Where, r.Marks = c.at(), c.marks(r)
+	if c.unspilled(r.Output) {
+		r.Warnings = append(r.Warnings, "output that the result does not keep is lost: workers write no spill files (dirs.spill)")
+	}
 	// Queueing here comes before the worker's clock.
 	r.Timing.QueueMs += r.Where.PlaceMs
 	return r
+}
+
+// unspilled says whether output is lost that would be in a spill file, had this machine made
+// the call.
+func (c *remote) unspilled(o api.Output) bool {
+	lost := o.Stdout.DroppedBytes + o.Stderr.DroppedBytes
+	if c.request.Command != nil { // whose content is its output
+		lost += o.Content.DroppedBytes
+	}
+	return lost > 0 && c.f.config.Supervisor.SpillDir != "" && o.Stdout.SpillPath == "" && o.Stderr.SpillPath == ""
 }
 
 // at is where the call was.

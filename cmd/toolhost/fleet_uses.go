@@ -36,7 +36,7 @@ func fleetStays(loaded *config.Loaded, entry config.Tool) (names []string) {
 
 // fleetWarnings say why the calls of a tool cannot be made by workers, or what these leave
 // out.
-func fleetWarnings(loaded *config.Loaded, entry config.Tool) []string {
+func fleetWarnings(loaded *config.Loaded, entry config.Tool) (warnings []string) {
 	if !loaded.Fleet.On() && len(entry.Where) == 0 {
 		return nil
 	}
@@ -46,10 +46,14 @@ func fleetWarnings(loaded *config.Loaded, entry config.Tool) []string {
 		return []string{refusedCalls(stays)}
 	case len(stays) > 0:
 		return []string{"its calls stay on this machine: no worker can do this: " + strings.Join(stays, "; ")}
-	case entry.Prestart > 0:
-		return []string{"processes wait for its calls on this machine only (prestart): one that a worker makes has its own"}
 	}
-	return nil
+	if entry.Prestart > 0 {
+		warnings = append(warnings, "processes wait for its calls on this machine only (prestart): one that a worker makes has its own")
+	}
+	if loaded.Config.SpillDir != "" && entry.Request().Limits.SpillBytes > 0 {
+		warnings = append(warnings, "output that results do not keep is in files of calls on this machine only (spill): workers write none")
+	}
+	return warnings
 }
 
 func refusedCalls(stays []string) string {

@@ -99,6 +99,22 @@ func TestEachKeyOnWorkers(t *testing.T) {
 	}
 }
 
+// That workers write no spill files is said of a tool whose calls would have some.
+func TestSpillOnWorkers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for tool, want := range map[string]bool{"command: [x]\n    spill: 1MiB\n    where: {gpu: a100}": true, "command: [x]": false} {
+		loaded := loadFleet(t, dir, tool)
+		if len(fleetWarnings(loaded, loaded.Tools[0])) > 0 {
+			t.Errorf("%s: a warning without dirs.spill", tool)
+		}
+		loaded.Config.SpillDir = dir
+		if got := strings.Join(fleetWarnings(loaded, loaded.Tools[0]), ""); strings.Contains(got, "(spill): workers write none") != want {
+			t.Errorf("%s: %q", tool, got)
+		}
+	}
+}
+
 func loadFleet(t *testing.T, dir, tool string) *config.Loaded {
 	t.Helper()
 	path := filepath.Join(dir, "toolhost.yaml")
