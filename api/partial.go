@@ -102,5 +102,5 @@ func (p *Partial) Arrived() string {
 	if p.any() {
 		return "What it had sent until then is in this result."
 	}
-	return "Nothing that it had sent has arrived."
+	return "No output of it has arrived."
 }

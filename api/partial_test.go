@@ -81,6 +81,9 @@ func TestPartialOfNothing(t *testing.T) {
 	t.Parallel()
 	var p Partial
 	p.Take(Event{Kind: EventStarted, Missed: 2})
+	if said := p.Arrived(); said != "No output of it has arrived." { // questions may have
+		t.Errorf("it says %q", said)
+	}
 	r := Result{Content: []Content{}}
 	if p.Fill(&r); r.Partial || r.Content == nil || p.Missed != 2 || !p.Cut() {
 		t.Errorf("%+v, missed %d", r, p.Missed)
