@@ -32,7 +32,7 @@ type OnRecord struct{ known map[string]entry }
 type entry struct {
 	what    string
 	expires time.Time
-	over    bool // revoked or gone
+	over    string // the action by which it is over: revoked or gone
 }
 
 // Change is one that the chain has not.
@@ -42,6 +42,8 @@ type Change struct {
 	At time.Time
 	// Ended is the name of a token that is over by it; empty if it is not.
 	Ended string
+	// Unrevoked is the id of a token that is on record as revoked, and is not any more.
+	Unrevoked string
 
 	id      string
 	expires time.Time
@@ -72,9 +74,9 @@ func (o *OnRecord) note(id, action, what string, expires time.Time) {
 	e := o.known[id]
 	switch action {
 	case actionCreate, actionChange:
-		e.what, e.expires = what, expires
+		e.what, e.expires, e.over = what, expires, ""
 	case actionRevoke, actionGone:
-		e.over = true
+		e.over = action
 	}
 	o.known[id] = e
 }
@@ -88,19 +90,24 @@ func (o *OnRecord) Missing(list []Token, now time.Time) (missing []Change) {
 			missing = append(missing, Change{Who: who, Action: action, What: what, At: at, id: t.ID, expires: t.Expires})
 		}
 		e, known := o.known[t.ID]
+		unrevoked := e.over == actionRevoke && t.Revoked.IsZero()
 		switch {
 		case !known:
 			add(t.By, actionCreate, t.onRecord(), t.Created)
-		case e.described() && e.what != t.onRecord():
+		case unrevoked, e.over == actionGone, e.described() && e.what != t.onRecord():
 			add(unknown, actionChange, t.onRecord(), time.Time{})
+			e.over = ""
 		}
-		if !t.Revoked.IsZero() && !e.over {
+		if unrevoked {
+			missing[len(missing)-1].Unrevoked = t.ID
+		}
+		if !t.Revoked.IsZero() && e.over == "" {
 			add(t.RevokedBy, actionRevoke, t.title(), t.Revoked)
 			missing[len(missing)-1].Ended = t.Name
 		}
 	}
 	for id, e := range o.known {
-		if !there[id] && !e.over && (e.expires.IsZero() || now.Before(e.expires)) { // tidy takes those that are over
+		if !there[id] && e.over == "" && (e.expires.IsZero() || now.Before(e.expires)) { // tidy takes those that are over
 			title, _, _ := strings.Cut(e.what, ":")
 			name, _, _ := strings.Cut(title, " ")
 			missing = append(missing, Change{Who: unknown, Action: actionGone, What: title, Ended: name, id: id})

@@ -3,6 +3,7 @@ package tokens
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -72,8 +73,23 @@ func TestWhatTheChainLacks(t *testing.T) {
 	step("another secret", "somebody unknown change ci")
 	edit(t, s, func(f *file) { f.Tokens[0].Tools[1] += "*" })
 	step("the end of a long list of tools", "somebody unknown change ci")
-	edit(t, s, func(f *file) { f.Tokens = f.Tokens[1:] })
+	var before file
+	edit(t, s, func(f *file) { before, f.Tokens = *f, f.Tokens[1:] })
 	step("taken out", "somebody unknown gone ci")
+	edit(t, s, func(f *file) { *f = before })
+	step("put back", "somebody unknown change ci")
+	if _, err := s.Revoke("ci", "uid 7"); err != nil {
+		t.Fatal(err)
+	}
+	step("revoked", "uid 7 revoke ci")
+	edit(t, s, func(f *file) { f.Tokens[0].Roles = nil })
+	step("another role when it was revoked", "somebody unknown change ci", "uid 7 revoke ci")
+	edit(t, s, func(f *file) { *f = before })
+	step("valid again", "somebody unknown change ci")
+	if _, err := s.Revoke("ci", "daemon"); err != nil {
+		t.Fatal(err)
+	}
+	step("revoked again", "daemon revoke ci")
 	now = now.Add(keepRevoked + 2*time.Hour)
 	edit(t, s, func(f *file) { f.tidy(now) })
 	step("what was over goes")
@@ -81,6 +97,41 @@ func TestWhatTheChainLacks(t *testing.T) {
 		c = append(c, odd)
 	}
 	step("records about something else")
+}
+
+// Tokens are not gone while their folder is somewhere else.
+func TestAFolderThatIsAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	s := Open(dir)
+	if list, err := s.List(); err != nil || list != nil {
+		t.Errorf("before there is a folder: %v %v", list, err)
+	}
+	if _, _, err := s.Create(Spec{Name: "ci", By: "uid 0"}); err != nil {
+		t.Fatal(err)
+	}
+	move := func(from, to string) {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if list, err := s.List(); err != nil || len(list) != 1 {
+			t.Errorf("%v %v", list, err)
+		}
+		move(dir, dir+".moved")
+		for range 2 {
+			if list, err := s.List(); err == nil {
+				t.Errorf("without the folder: %v", list)
+			}
+		}
+		move(dir+".moved", dir)
+	}
+	if err := os.Remove(s.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.List(); err != nil || len(list) != 0 {
+		t.Errorf("without the file: %v %v", list, err)
+	}
 }
 
 // Records of daemons that wrote less about each token are taken as they are.

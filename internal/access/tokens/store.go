@@ -47,7 +47,7 @@ func (s *Store) read() (*file, error) {
 	defer s.mu.Unlock()
 	info, err := os.Lstat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &file{Version: version}, nil
+		return s.none()
 	}
 	if err == nil && s.seen != nil && os.SameFile(info, s.seen) && info.ModTime().Equal(s.seen.ModTime()) && info.Size() == s.seen.Size() {
 		return s.held, nil
@@ -60,6 +60,15 @@ func (s *Store) read() (*file, error) {
 		return nil, fmt.Errorf("cannot read the tokens: %w", err)
 	}
 	return s.held, nil
+}
+
+// none is what is read where there is no file. Tokens whose whole folder has gone are out of
+// reach, but not removed.
+func (s *Store) none() (*file, error) {
+	if _, err := os.Stat(s.Dir()); err != nil && s.seen != nil {
+		return nil, fmt.Errorf("cannot read the tokens: put their folder back: %w", err)
+	}
+	return &file{Version: version}, nil
 }
 
 func load(path string) (*file, fs.FileInfo, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/access/tokens"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -116,6 +117,48 @@ func TestAuditOnAFullDisk(t *testing.T) {
 	list := chained(t, w.State)
 	if !slices.ContainsFunc(list, func(a journal.Audit) bool { return a.Action == "approval.revoke" }) || len(list) != 4 {
 		t.Errorf("the chain has %+v", list)
+	}
+}
+
+// A token that is on record as revoked is revoked again where its file is put back, and what
+// was done with tokens right before the end is in the chain.
+func TestATokenThatIsValidAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	d := w.daemon()
+	store := tokens.Open(w.State)
+	create := func(name string) {
+		if _, _, err := store.Create(tokens.Spec{Name: name, By: "uid 0"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("ci")
+	before, err := os.ReadFile(store.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Revoke("ci", "uid 0"); err != nil {
+		t.Fatal(err)
+	}
+	d.waitLog("token.revoke")
+	if err := errors.Join(os.Remove(store.Path()), os.WriteFile(store.Path(), before, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "it is revoked again", func() bool {
+		list, err := store.List()
+		return err == nil && len(list) == 1 && list[0].RevokedBy == "daemon"
+	})
+	create("last")
+	d.signal(syscall.SIGTERM)
+	d.code()
+	var said []string
+	for _, a := range chained(t, w.State) {
+		if name, is := strings.CutPrefix(a.Action, tokens.ActionPrefix); is || a.Action == "daemon.stop" {
+			said = append(said, a.Who+" "+name)
+		}
+	}
+	if got := strings.Join(said, ", "); got != "uid 0 create, uid 0 revoke, somebody unknown change, daemon revoke, uid 0 create, daemon daemon.stop" {
+		t.Errorf("the chain has %s", got)
 	}
 }
 

@@ -119,6 +119,7 @@ func Run(o Options) error {
 	if err := d.turns.Approvals().Flush(); err != nil {
 		d.logger.Error("revoked approvals are in force again with the next daemon", "error", err)
 	}
+	d.watchTokens() // what was done with them since the last look
 	d.trail.add("daemon", "daemon.stop", "", "")
 	return errors.Join(err, d.close())
 }

@@ -190,7 +190,8 @@ func (t *trail) close() {
 const late = time.Minute
 
 // watchTokens records changes of tokens that the chain lacks, including those made while no
-// daemon ran, and aborts the turns of revoked tokens.
+// daemon ran, aborts the turns of revoked tokens, and revokes again what is on record as
+// revoked.
 func (d *daemon) watchTokens() {
 	if d.tokens == nil {
 		return
@@ -209,6 +210,12 @@ func (d *daemon) watchTokens() {
 		d.trail.tokens.NoteChange(c)
 		if c.Ended != "" {
 			d.abortOf("token " + c.Ended)
+		}
+		if c.Unrevoked == "" {
+			continue
+		}
+		if _, err := d.tokens.Revoke(c.Unrevoked, "daemon"); err != nil {
+			d.logger.Error("a token that is on record as revoked is valid again: revoke it", "token", c.What, "error", err)
 		}
 	}
 }
