@@ -160,12 +160,11 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 	return err
 }
 
-// shutOut ends a stream whose client is to read nothing more.
+// shutOut ends a stream whose client is to read nothing more but that.
 func (st *stream) shutOut() error {
-	if st.opened {
-		return nil
-	}
-	return errShutOut
+	st.buf.Reset()
+	_, err := st.fail(errShutOut)
+	return err
 }
 
 // finish sends the results after all events of the batch. A batch that did
@@ -174,7 +173,11 @@ func (st *stream) finish(t *turn.Turn, r ran) (gone bool, err error) {
 	if r.err == nil {
 		return sendList(st, kindResults, "results", r.results.All()) != nil, nil
 	}
-	refused := notRun(t, r.err)
+	return st.fail(notRun(t, r.err))
+}
+
+// fail ends a stream with an error, which is the answer of one that has not begun.
+func (st *stream) fail(refused error) (gone bool, err error) {
 	if !st.opened {
 		return false, refused
 	}
