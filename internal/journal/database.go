@@ -126,9 +126,10 @@ func asideSuffix(now time.Time) string { return ".corrupt-" + now.UTC().Format("
 func openOrReplace(ctx context.Context, dir string, unclean bool, steps []string, now time.Time) (*database, Report, error) {
 	report := Report{}
 	aside := asideSuffix(now)
-	if report.Damage = condemned(dir); report.Damage == nil && emptied(dir) {
-		report.Damage = fmt.Errorf("%w: it was cut to nothing", ErrCorrupt)
+	if report.Damage = condemned(dir); report.Damage == nil {
+		report.Damage = emptied(dir)
 	}
+	report.Missing = report.Damage == nil && missing(dir)
 	if report.Damage != nil {
 		var err error
 		if report.MovedAside, err = moveAside(dir, aside); err != nil {

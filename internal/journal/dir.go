@@ -97,18 +97,30 @@ func tighten(dir string) error {
 	return nil
 }
 
-// emptied says whether the database was cut to nothing, or away from its log, which SQLite would then delete.
-func emptied(dir string) bool {
+// emptied says that the database was cut to nothing, or away from its log, which SQLite would then delete.
+func emptied(dir string) error {
 	name := filepath.Join(dir, DatabaseName)
-	info, err := os.Lstat(name)
-	if err == nil {
-		return info.Size() == 0
+	if info, err := os.Lstat(name); err == nil && info.Size() == 0 {
+		return fmt.Errorf("%w: it was cut to nothing", ErrCorrupt)
 	}
-	wal, walErr := os.Lstat(name + "-wal")
-	return errors.Is(err, fs.ErrNotExist) && walErr == nil && wal.Size() > 0
+	if wal, err := os.Lstat(name + "-wal"); err == nil && wal.Size() > 0 && absent(name) {
+		return fmt.Errorf("%w: it is missing, and its log %s-wal is there", ErrCorrupt, DatabaseName)
+	}
+	return nil
 }
 
-// moveAside renames the database's files to a name with the suffix, and returns that name.
+// missing says that there is no database, but the checksums of one.
+func missing(dir string) bool {
+	return absent(filepath.Join(dir, DatabaseName)) && !absent(filepath.Join(dir, sumsName))
+}
+
+func absent(name string) bool {
+	_, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// moveAside renames the database's files to a name with the suffix, and returns that name, or the log's if there is no
+// more than that.
 func moveAside(dir, suffix string) (string, error) {
 	name := filepath.Join(dir, DatabaseName)
 	aside := name + suffix
@@ -119,6 +131,9 @@ func moveAside(dir, suffix string) (string, error) {
 		if err := os.Rename(name+s, aside+s); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return aside, err
 		}
+	}
+	if absent(aside) && !absent(aside+"-wal") {
+		aside += "-wal"
 	}
 	return aside, errors.Join(dropSums(dir), pardon(dir))
 }

@@ -75,8 +75,10 @@ type Report struct {
 	// checked while it is used; where that finds damage, nothing more is written to it, Append answers ErrCorrupt, and
 	// the next Open moves it aside.
 	Checked bool
-	// MovedAside is the path of a database that could not be used, or ""; Damage is why. Its files are
-	// left to the admin: they are never deleted.
+	// Missing: the last owner has left a database, which is not there any more.
+	Missing bool
+	// MovedAside is the path of a database that could not be used, or of its log where that alone was there, or "";
+	// Damage is why. Its files are left to the admin: they are never deleted.
 	MovedAside string
 	Damage     error
 }
@@ -185,6 +187,9 @@ func assemble(dir string, o Options, l *lock, r *redo, steps []string) (*Journal
 
 func (j *Journal) tell(log hclog.Logger) {
 	r := j.report
+	if r.Missing {
+		log.Warn("the journal's database is missing: began a new one; to go on with the old one, stop the daemon and put it back", "missing", j.dir+"/"+DatabaseName)
+	}
 	if r.MovedAside != "" {
 		log.Error("the journal's database was damaged: moved it aside and began a new one", "moved", r.MovedAside, "damage", r.Damage)
 	}

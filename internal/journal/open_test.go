@@ -170,6 +170,40 @@ func expectMovedAside(t *testing.T, dir string, content []byte) {
 	}
 }
 
+// A database that has gone is told of, with what is left of it.
+func TestAMissingDatabase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, DatabaseName)
+	open := func() (Report, string) {
+		t.Helper()
+		var log bytes.Buffer
+		j := mustOpen(t, dir, Options{Logger: hclog.New(&hclog.LoggerOptions{Output: &log}), Now: func() time.Time { return start }})
+		defer mustClose(t, j)
+		return j.Report(), log.String()
+	}
+	for _, gone := range []bool{false, true, false} { // the first one was never there
+		if gone {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, log := open(); r.Missing != gone || strings.Contains(log, "is missing") != gone || r.Damage != nil {
+			t.Errorf("gone %t: %+v, log %s", gone, r, log)
+		}
+	}
+	if err := os.Rename(name, name+"-wal"); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := open()
+	if r.Missing || r.Damage == nil || !strings.Contains(r.Damage.Error(), "it is missing, and its log") {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Lstat(r.MovedAside); err != nil {
+		t.Errorf("moved aside: %v", err)
+	}
+}
+
 func TestDamageTwiceInASecond(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

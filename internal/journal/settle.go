@@ -115,7 +115,7 @@ func (s *settler) adoptable() error {
 	switch {
 	case err != nil:
 		return err
-	case emptied(s.dir):
+	case emptied(s.dir) != nil:
 		return ErrCorrupt
 	case id.version != int64(len(migrations)):
 		return errors.New("the database is of another version")
