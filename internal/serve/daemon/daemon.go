@@ -252,7 +252,7 @@ func (d *daemon) apiConfig() httpapi.Config {
 // ready returns why no call can be made, if so.
 func (d *daemon) ready() error {
 	if err := cmp.Or(d.record.ready(), d.present()); err != nil {
-		return err
+		return &api.Error{Message: err.Error(), Remedy: "see to it that the state folder of the daemon is there, writable and has room; its log says more"}
 	}
 	return d.host.Ready()
 }

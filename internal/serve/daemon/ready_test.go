@@ -29,8 +29,8 @@ func (p *process) unready(parts ...string) {
 		p.t.Fatalf("not unready: %+v", refused)
 	}
 	for _, part := range parts {
-		if !strings.Contains(refused.Message, part) {
-			p.t.Errorf("unready: %q, want %q in it", refused.Message, part)
+		if !strings.Contains(refused.Error(), part) {
+			p.t.Errorf("unready: %q, want %q in it", refused, part)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestUnreadyWithoutItsState(t *testing.T) {
 	if err := os.Rename(w.State, away); err != nil {
 		t.Fatal(err)
 	}
-	d.unready(w.State, "was removed or replaced", "restart")
+	d.unready(w.State, "was removed or replaced", "restart", "the state folder of the daemon is there, writable and has room")
 	w.letGo(gate)
 	if o := w.outcome(done); o.err != nil || !o.result.Unrecorded {
 		t.Errorf("the call that ran: %+v", o)

@@ -93,7 +93,8 @@ type Config struct {
 	Budget func() budget.TurnSpec
 	// Prestarted gives the processes that wait for calls; it may be nil.
 	Prestarted func() []api.Prestarted
-	// Ready says why no call can be made at present; nil is always ready.
+	// Ready says why no call can be made at present; nil is always ready. Where toolhost doctor
+	// does not know it, the error is an [api.Error] with a message and a remedy.
 	Ready func() error
 	// Pages serves everything outside of /api, to everybody: what it shows must open
 	// nothing. nil answers not found.

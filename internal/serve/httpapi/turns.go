@@ -150,7 +150,11 @@ func (s *Server) accepts() error {
 	if s.config.Ready == nil {
 		return nil
 	}
-	if err := s.config.Ready(); err != nil {
+	err := s.config.Ready()
+	if failure, ok := errors.AsType[*api.Error](err); ok {
+		return refuse(codeUnready, printable(failure.Message), failure.Remedy)
+	}
+	if err != nil {
 		return refuse(codeUnready, printable(err.Error()), "see toolhost doctor")
 	}
 	return nil
