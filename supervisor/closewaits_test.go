@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -32,6 +33,10 @@ func TestCloseWaitsForGoroutines(t *testing.T) {
 // A supervisor that is closed makes no call again, and says so; a call has the outcome of
 // those that Close has aborted.
 func TestAfterClose(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, doubted := range []bool{false, true} {
 		s, err := New(t.Context(), Config{RuntimeDir: t.TempDir()})
 		if err != nil {
@@ -47,7 +52,7 @@ func TestAfterClose(t *testing.T) {
 		if err := s.Ready(); !errors.Is(err, errClosed) {
 			t.Errorf("ready: %v", err)
 		}
-		for _, one := range []Request{{Command: &Command{Argv: []string{"true"}}}, {Tool: Tool{Path: "/bin/true"}}} {
+		for _, one := range []Request{{Command: &Command{Argv: []string{self}}}, {Tool: Tool{Path: self}}} {
 			r := s.Call(t.Context(), one)
 			if r.Status != api.StatusCancelled || r.Reason != api.ReasonShutdown || r.Retry.SideEffects != "none" || strings.Contains(r.Message, "call again later") {
 				t.Errorf("%s/%s: %s", r.Status, r.Reason, r.Message)

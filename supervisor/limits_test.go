@@ -18,6 +18,9 @@ func TestTooFewOpenFiles(t *testing.T) {
 		"network": {Command: &supervisor.Command{Argv: []string{"true"}}, Sandbox: &supervisor.Policy{Grants: []network.Grant{{Host: "a.test"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if r.Command != nil {
+				needShell(t)
+			}
 			r.Limits.OpenFiles = 5
 			wantUnstarted(t, host, r, api.ReasonLimits, "limit openFiles: 5 are too few for its sandbox: give 16 or more")
 			r.Limits.OpenFiles = 16
