@@ -33,16 +33,12 @@ func TestMomentsOfACallOnAWorker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "w1")
 	w.work("w1", nil)
-	events := make(chan api.Event, 100)
-	r := shell("trap '' TERM; echo deaf; while :; do sleep 1; done")
-	r.Events, r.Grace = events, 100*time.Millisecond
-	c := w.fleet.Start(t.Context(), r)
-	for (<-events).Kind != api.EventOutput {
-	}
+	const grace = 100 * time.Millisecond
+	c := w.deaf(grace)
 	c.Abort(api.ReasonUser)
 	await(t, c.Done())
 	m := c.Result().Marks
-	if m.Ready.Before(m.Admitted) || m.Kill.Sub(m.Stop) < r.Grace || !m.Empty.After(m.Kill) || m.Empty.After(m.Done) || m.Stop.Before(m.Ready) {
+	if m.Ready.Before(m.Admitted) || m.Kill.Sub(m.Stop) < grace || !m.Empty.After(m.Kill) || m.Empty.After(m.Done) || m.Stop.Before(m.Ready) {
 		t.Errorf("%+v", m)
 	}
 }

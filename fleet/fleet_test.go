@@ -189,15 +189,7 @@ func TestAnAbortOnAWorker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "w1")
 	w.work("w1", nil)
-	events := make(chan api.Event, 100)
-	r := shell("trap '' TERM; echo deaf; while :; do sleep 1; done")
-	r.Events, r.Grace = events, 20*time.Second
-	c := w.fleet.Start(t.Context(), r)
-	for e := range events {
-		if e.Kind == api.EventOutput {
-			break
-		}
-	}
+	c := w.deaf(20 * time.Second)
 	c.Abort(api.ReasonUser)
 	c.Abort(api.ReasonUser) // at once
 	await(t, c.Done())

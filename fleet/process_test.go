@@ -121,8 +121,21 @@ func (w *world) processOf(s settings) *exec.Cmd {
 // Its tool leaves its pid in a file.
 func (w *world) begun() *fleet.Call {
 	w.t.Helper()
+	return w.begunOf(shell("echo it runs; exec sleep 1000"))
+}
+
+// deaf is a call that SIGTERM does not end.
+func (w *world) deaf(grace time.Duration) *fleet.Call {
+	w.t.Helper()
+	r := shell("trap '' TERM; echo deaf; while :; do sleep 1; done")
+	r.Grace = grace
+	return w.begunOf(r)
+}
+
+// begunOf is a call that has written something.
+func (w *world) begunOf(r supervisor.Request) *fleet.Call {
+	w.t.Helper()
 	events := make(chan api.Event, 100)
-	r := shell("echo it runs; exec sleep 1000")
 	r.Events = events
 	c := w.fleet.Start(w.t.Context(), r)
 	for {

@@ -230,11 +230,8 @@ func (c *remote) refused(a *attempt, why string, never *fleetv1.Never) {
 	c.refusals = append(c.refusals, refusal{of: a, why: why, never: never})
 }
 
-// arrive takes a message. It may have waited while its worker was removed.
+// arrive takes a message.
 func (c *remote) arrive(ctx context.Context, x arrived) {
-	if c.f.heard(x.a).removed {
-		return
-	}
 	x.a.answered = now()
 	if len(x.frames) == 0 {
 		c.notConnected(x.a)

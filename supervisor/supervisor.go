@@ -76,7 +76,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	s.kept = kept.NewPool(limits, &s.tasks, s.source())
 	s.ready.init()
 	if err := s.acquire(ctx); err != nil {
-		if ctx.Err() != nil { // what that cut off says nothing of the machine
+		if ctx.Err() != nil { // the cause is the caller's, not the machine's
 			err = fmt.Errorf("the supervisor was given up before it was ready: %w", context.Cause(ctx))
 		}
 		return nil, errors.Join(err, s.release())

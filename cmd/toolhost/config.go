@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,10 +85,7 @@ func loadChecked(path string) (*config.Loaded, error) {
 }
 
 func reportValid(w io.Writer, loaded *config.Loaded) error {
-	for _, warning := range loaded.Warnings {
-		fmt.Fprintln(w, "warning: "+terminal.Escape(warning.Long(), false))
-	}
-	for _, warning := range packWarnings(loaded) {
+	for _, warning := range slices.Concat(loaded.Warnings, packWarnings(loaded)) {
 		fmt.Fprintln(w, "warning: "+terminal.Escape(warning.Long(), false))
 	}
 	for _, tool := range loaded.Tools {
