@@ -1,12 +1,15 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -226,4 +229,57 @@ func inodeOf(t *testing.T, path string) uint64 {
 	var st unix.Stat_t
 	must(t, unix.Stat(path, &st))
 	return st.Ino
+}
+
+// A process that holds a user namespace ends with a zygote that dies before it can end it.
+func TestNothingOutlivesAZygote(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root has id-mapped grants")
+	}
+	w := enter(t)
+	p := w.plan(Policy{Read: []string{t.TempDir()}}, Task{})
+	stdin, _ := pipe(t)
+	_, stdout := pipe(t)
+	for killed := 0; killed < 20; {
+		must(t, w.Restart()) // the new zygote has no namespace yet
+		zygote, gone := zygotePID(t), w.z.gone
+		var started sync.WaitGroup
+		started.Go(func() {
+			if process, err := w.Start(wait.Context(t), w.spec(p, "exit7", nil, stdin, stdout)); err == nil {
+				_ = process.Kill()
+				process.Release()
+			}
+		})
+		holder := holderOf(zygote)
+		must(t, syscall.Kill(zygote, syscall.SIGKILL))
+		started.Wait()
+		<-gone
+		if holder == "" {
+			continue
+		}
+		killed++
+		wait.Until(t, "it is gone", func() bool { return !lives(holder) })
+	}
+}
+
+// holderOf is the first child of the zygote that is in a user namespace of its own; empty if
+// there was none while a start took its time.
+func holderOf(zygote int) (pid string) {
+	own, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", zygote))
+	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+		list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", zygote))
+		for pid := range strings.FieldsSeq(string(list)) {
+			if users, err := os.Readlink("/proc/" + pid + "/ns/user"); err == nil && users != own {
+				return pid
+			}
+		}
+	}
+	return ""
+}
+
+// lives says whether a process is there and no zombie (proc_pid_stat(5)).
+func lives(pid string) bool {
+	raw, err := os.ReadFile("/proc/" + pid + "/stat")
+	_, rest, _ := strings.Cut(string(raw), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
 }

@@ -229,13 +229,16 @@ static i32 quota_of(const int *tasks, int n) {
 }
 
 // hold_users is the life of a process that only holds a user namespace: it hands it over
-// by itself, for who opens it from outside may have to be a tracer (namespaces(7)).
+// by itself, for who opens it from outside may have to be a tracer (namespaces(7)). It ends
+// with the zygote, if that does not end it before.
 __attribute__((noreturn)) static void hold_users(int to) {
 	int own = (int)open_at(AT_FDCWD, "/proc/self/ns/user", O_RDONLY, 0);
 	u8 ready = READY;
 	send_with(to, &ready, 1, &own, own >= 0);
-	for (;;)
-		sys(__NR_ppoll, NULL, 0, NULL, NULL, 0);
+	struct pollfd zygote = {.fd = to};
+	while (!(zygote.revents & POLLHUP))
+		sys(__NR_ppoll, &zygote, 1, NULL, NULL, 0);
+	leave(0);
 }
 
 // take_users waits for what hold_users hands over, or for its end.
@@ -261,16 +264,20 @@ static i32 new_users(const struct id_map *m) {
 	if (err < 0)
 		return (i32)err;
 	long pid = sys(__NR_clone3, &args, sizeof args);
-	if (pid == 0)
+	if (pid == 0) {
+		shut(ends[0]); // or the zygote's end would not be seen
 		hold_users(ends[1]);
+	}
 	shut(ends[1]);
-	long users = pid < 0 ? pid : take_users(ends[0]);
-	shut(ends[0]);
-	if (pid < 0)
+	if (pid < 0) {
+		shut(ends[0]);
 		return (i32)pid;
+	}
+	long users = take_users(ends[0]);
 	err = users < 0 ? users : write_maps((int)pid, pidfd, m->uid, m->as_uid, m->gid, m->as_gid);
 	sys(__NR_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	shut(pidfd);
+	shut(ends[0]);
 	i32 kept = keep_only(users);
 	if (err < 0) {
 		if (kept >= 0)
