@@ -191,6 +191,20 @@ func TestADeadZygoteIsReplaced(t *testing.T) {
 	}
 }
 
+// TestAZygoteThatIsDeadUnnoticed: a start that finds out does not ask it again.
+func TestAZygoteThatIsDeadUnnoticed(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	if status := w.run(p, "exit7").status(); status.ExitStatus() != 7 {
+		t.Fatalf("status %#x", status)
+	}
+	must(t, syscall.Kill(zygotePID(t), syscall.SIGSTOP)) // so that its end is not noticed
+	must(t, w.z.conn.CloseWrite())
+	if status := w.run(p, "exit7").status(); status.ExitStatus() != 7 {
+		t.Errorf("status %#x", status)
+	}
+}
+
 func TestManyStartsAtOnce(t *testing.T) {
 	w := enter(t)
 	p := w.plan(Policy{}, Task{})

@@ -146,10 +146,9 @@ func (h *Host) start(ctx context.Context, spec Spec) (p *Process, again bool, er
 	if err == nil {
 		return p, false, nil
 	}
-	again = errors.Is(err, errZygoteGone) && !errors.Is(err, ErrUncertain)
-	if p.stillborn() && zygote.worn() {
+	gone := errors.Is(err, errZygoteGone) && !errors.Is(err, ErrUncertain)
+	if again = gone || p.stillborn() && zygote.worn(); again {
 		h.retire(zygote)
-		again = true
 	}
 	p.discard()
 	return nil, again, spec.explain(err)
