@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -32,6 +33,7 @@ type side struct {
 
 func newPair(b *testing.B) *pair {
 	b.Helper()
+	cpus.Spare() // as toolhost serve does, and the worker's process
 	slots := supervisor.Admission{Running: 8}
 	here, err := fleet.Open(b.Context(), fleet.Config{Supervisor: supervisor.Config{Admission: slots}})
 	if err != nil {

@@ -31,6 +31,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/internal/place"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
+	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -206,6 +207,7 @@ func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
 		c.refuse(r, aborted(r, api.ReasonShutdown))
 	default:
 		f.tasks.Go(func() {
+			defer cpus.Busy()()
 			(&remote{f: f, call: c, request: r, where: place.Want(where)}).run(ctx)
 			f.unregister(c)
 		})

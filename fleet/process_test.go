@@ -21,6 +21,7 @@ import (
 	"github.com/toolhost/toolhost/fleet"
 	"github.com/toolhost/toolhost/fleet/fleettest"
 	"github.com/toolhost/toolhost/fleet/worker"
+	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/plugin"
@@ -88,6 +89,7 @@ func TestMain(m *testing.M) {
 	if s.Write != "" {
 		c.Ceilings.Write = []string{s.Write}
 	}
+	cpus.Spare() // as toolhost worker does
 	if _, err := worker.Open(context.Background(), c); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

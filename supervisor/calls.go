@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/supervisor/internal/call"
 	"github.com/toolhost/toolhost/supervisor/internal/kept"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
@@ -86,6 +87,7 @@ func (s *Supervisor) admit(p *prepare.Prepared, err error) (c *call.Call, run fu
 		return c, nil, err
 	}
 	return c, func(ctx context.Context) {
+		defer cpus.Busy()()
 		defer s.unregister(c) // when nothing of the call is left
 		defer line.Part()
 		c.Run(ctx)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver"
@@ -122,6 +123,7 @@ func polled(in *os.File) *os.File {
 }
 
 func (k *app) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journal.Journal, in io.ReadCloser, out io.WriteCloser) error {
+	cpus.Spare()
 	logger := hclog.New(&hclog.LoggerOptions{Name: "toolhost", Output: os.Stderr, Level: hclog.Warn})
 	find := func(ctx context.Context, name string) (catalog.Tool, error) {
 		if t, ok := own[name]; ok {

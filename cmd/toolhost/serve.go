@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/serve/console"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
@@ -67,6 +68,7 @@ func (f *serveFlags) serve() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	options.Signals = signals
+	cpus.Spare()
 	if err := daemon.Run(options); err != nil {
 		return hostError(orWithout(err))
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
@@ -99,6 +100,7 @@ func (f *workerFlags) run() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	outliveReader() // of the log
+	cpus.Spare()
 	w, err := worker.Open(context.Background(), c)
 	if err != nil {
 		return hostError(orWithout(err))

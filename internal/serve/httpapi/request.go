@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/strictjson"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -32,6 +33,9 @@ type request struct {
 // serve is what all routes have in common.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 	q := &request{w: w, r: r, route: route}
+	if route.method == http.MethodGet && route.stream == "" { // calls count by themselves
+		defer cpus.Busy()()
+	}
 	err := s.prepare(q)
 	if q.release != nil {
 		defer q.release()
