@@ -27,6 +27,9 @@ func TestSecretsOnAWorker(t *testing.T) {
 	if got := w.call(r); !got.OK() || got.Text() != "it is [REDACTED]\n" {
 		t.Errorf("%s %q", got.Message, got.Text())
 	}
+	if err := w.fleet.Close(); err != nil { // a worker hears one process of a caller
+		t.Fatal(err)
+	}
 	stranger, err := fleet.Open(t.Context(), fleet.Config{URL: "nats://" + w.engine.Address(), Key: w.key, WorkersOnly: true})
 	if err != nil {
 		t.Fatal(err)
