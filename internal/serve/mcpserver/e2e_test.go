@@ -194,7 +194,7 @@ func TestCancelledIsNotAnswered(t *testing.T) {
 // nor a call under way.
 func TestNonsense(t *testing.T) {
 	t.Parallel()
-	r := start(t, command(t))
+	r := start(t, command(t, "--plugin", self(t), "--timeout", "10m"))
 	mark := r.hang(t)
 	for name, one := range map[string]struct{ line, id, says string }{
 		"garbage":     {"garbage", "null", "-32700"},

@@ -177,6 +177,10 @@ func subscribesBehind(t *testing.T) (inTime bool) {
 func TestASubscriptionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	a := startAdapter(t, Options{StartTimeout: time.Second}, argv("mixes streams up")...)
+	wait.Until(t, "the server is initialized in time", func() bool {
+		_, o := call1(t, a, "x", "{}")
+		return o.err == nil
+	})
 	for n := range 2 {
 		err := ask(t.Context(), a, subscribe, "x://never")
 		if err == nil || !strings.Contains(err.Error(), "has not acknowledged the subscription within 1s") {
