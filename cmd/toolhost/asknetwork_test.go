@@ -24,14 +24,14 @@ import (
 )
 
 // asking are tools that want a name which is not granted: in two connections, and in
-// one that gives up after a second. What they are let through to does not exist.
+// one that gives up after 3 s. What they are let through to does not exist.
 const asking = `
 tools:
   twice:
     command: [sh, -c, "curl -sS https://asked.invalid/a; curl -sS https://asked.invalid/b"]
     network: {grants: [granted.invalid], ask: true}
   hasty:
-    command: [curl, -sS, -m, "1", "https://asked.invalid/"]
+    command: [curl, -sS, -m, "3", "https://asked.invalid/"]
     network: {grants: [granted.invalid], ask: true}
 `
 
