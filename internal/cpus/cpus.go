@@ -1,5 +1,4 @@
-// Package cpus has a process that does one short thing at a time run on one
-// processor.
+// Package cpus has a process run on one processor for as long as that is enough.
 //
 // Where a processor is idle, Go's scheduler wakes a thread for each goroutine that becomes
 // runnable. The goroutines of a call hand it to one another, so these threads find nothing
@@ -11,19 +10,22 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 )
 
 const (
-	// long is how old what is done may get on one processor: it may compute, or wait for
-	// what must be seen in time.
-	long = 50 * time.Millisecond
-	// settled is how long one thing at a time must have been done before a processor is
-	// enough, so that no burst changes their number with each of its calls.
-	settled = 100 * time.Millisecond
+	// window is the least time over which it is looked at what the process has used.
+	window = 20 * time.Millisecond
+	// One processor is left where more than nine tenths of it was used, and returned to
+	// where less than half of one was.
+	leaveAt, returnAt = 0.9, 0.5
+	// quiet is how long nothing may begin or end on one processor: what runs then is not
+	// looked at, and may compute, or wait for what must be seen in time.
+	quiet = 50 * time.Millisecond
 )
 
-// Spare lets the process have one processor while it does one short thing at a time, by
+// Spare lets the process have one processor while that is enough for what it does, by
 // [Busy]. It is for programs, not for packages: the number of processors is the process's.
 // A number that the environment sets (GOMAXPROCS) stays.
 func Spare() {
@@ -32,74 +34,93 @@ func Spare() {
 	}
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	process.narrow, process.widen = func() { runtime.GOMAXPROCS(1) }, runtime.SetDefaultGOMAXPROCS
+	process.used, process.narrow, process.widen = used, func() { runtime.GOMAXPROCS(1) }, runtime.SetDefaultGOMAXPROCS
+}
+
+// used is the CPU time that the process has had.
+func used() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail (getrusage(2))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // Busy says that something is begun, such as a call; done, that it is over. It does
 // nothing in a process without Spare.
-func Busy() (done func()) { return process.busy() }
+func Busy() (done func()) {
+	if !process.changes(1) {
+		return func() {}
+	}
+	return sync.OnceFunc(func() { process.changes(-1) })
+}
 
 var process governor
 
 // governor decides how many processors there are. Its zero value decides nothing.
 type governor struct {
 	mu            sync.Mutex
+	used          func() time.Duration
 	narrow, widen func() // to one, and to all; nil without Spare
 
-	one     bool        // there is one processor
-	doing   int         // what has begun and is not over
-	since   time.Time   // when there was something to do again
-	crowded time.Time   // when one was last not enough
-	late    *time.Timer // while there is one processor and something to do
+	one    bool          // there is one processor
+	doing  int           // what has begun and is not over
+	looked time.Time     // when it was last looked at what was used,
+	before time.Duration // which was this
+	late   *time.Timer   // when it has been quiet for too long
 }
 
-func (g *governor) busy() (done func()) {
+// changes counts what begins or ends, and has the number of processors follow. It is false
+// if nothing is decided.
+func (g *governor) changes(by int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.widen == nil {
-		return func() {}
+		return false
 	}
-	if g.doing++; g.doing == 1 {
-		g.since = time.Now()
-		g.beginOne()
-	} else {
-		g.all()
+	g.doing += by
+	if now := time.Now(); now.Sub(g.looked) >= window {
+		g.look(now)
 	}
-	return sync.OnceFunc(g.done)
+	g.wait()
+	return true
 }
 
-// beginOne is for what is alone.
-func (g *governor) beginOne() {
-	if !g.one && g.since.Sub(g.crowded) > settled {
+// look has one processor where that was enough since the last look.
+func (g *governor) look(now time.Time) {
+	used := g.used()
+	share := float64(used-g.before) / float64(now.Sub(g.looked))
+	g.looked, g.before = now, used
+	switch {
+	case g.one && share > leaveAt:
+		g.all()
+	case !g.one && share < returnAt:
 		g.one = true
 		g.narrow()
-	}
-	if g.one {
-		g.late = time.AfterFunc(long, func() {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			if g.doing > 0 && time.Since(g.since) >= long {
-				g.all()
-			}
-		})
 	}
 }
 
 func (g *governor) all() {
-	if g.one {
-		g.one = false
-		g.late.Stop()
-		g.widen()
+	g.one = false
+	g.widen()
+}
+
+// wait begins to wait for the next change, if there is to be one.
+func (g *governor) wait() {
+	switch {
+	case !g.one || g.doing == 0:
+		if g.late != nil {
+			g.late.Stop()
+		}
+	case g.late == nil:
+		g.late = time.AfterFunc(quiet, g.isQuiet)
+	default:
+		g.late.Reset(quiet)
 	}
 }
 
-func (g *governor) done() {
+func (g *governor) isQuiet() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now := time.Now(); g.doing > 1 || now.Sub(g.since) >= long {
-		g.crowded = now
-	}
-	if g.doing--; g.doing == 0 && g.one {
-		g.late.Stop()
+	if g.one && g.doing > 0 {
+		g.all()
 	}
 }

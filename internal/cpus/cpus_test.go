@@ -7,67 +7,71 @@ import (
 	"time"
 )
 
-// counted returns a governor and the number of processors that it has set.
-func counted() (g *governor, processors *int) {
-	processors = new(8)
-	return &governor{narrow: func() { *processors = 1 }, widen: func() { *processors = 8 }}, processors
+// played is a process whose processors and CPU time are a test's.
+type played struct {
+	governor
+	t          *testing.T
+	processors int
+	cpu        time.Duration
 }
 
-func TestOneThingAtATime(t *testing.T) {
+func play(t *testing.T) *played {
+	p := &played{t: t, processors: 8}
+	p.governor.used = func() time.Duration { return p.cpu }
+	p.narrow, p.widen = func() { p.processors = 1 }, func() { p.processors = 8 }
+	return p
+}
+
+// works has things begin and end for a second, one each millisecond, and use so much of a
+// processor.
+func (p *played) works(share float64) {
+	for range 1000 {
+		p.changes(1)
+		time.Sleep(time.Millisecond)
+		p.cpu += time.Duration(share * float64(time.Millisecond))
+		p.changes(-1)
+	}
+}
+
+func (p *played) has(processors int, when string) {
+	p.t.Helper()
+	if synctest.Wait(); p.processors != processors {
+		p.t.Errorf("%s: %d processors, want %d", when, p.processors, processors)
+	}
+}
+
+func TestOneIsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, processors := counted()
-		want := func(n int, when string) {
-			t.Helper()
-			if synctest.Wait(); *processors != n {
-				t.Errorf("%s: %d processors, want %d", when, *processors, n)
-			}
+		p := play(t)
+		p.has(8, "before anything")
+		for _, step := range []struct {
+			share float64
+			want  int
+		}{{0.1, 1}, {0.8, 1}, {1.5, 8}, {0.8, 8}, {0.3, 1}} {
+			p.works(step.share)
+			p.has(step.want, "a while of work")
 		}
 		time.Sleep(time.Hour)
-		for range 3 {
-			done := g.busy()
-			want(1, "one call")
-			time.Sleep(long - 1)
-			done()
-			done() // changes nothing
-			want(1, "between calls")
-		}
-		first := g.busy()
-		second := g.busy()
-		want(8, "two calls")
-		first()
-		want(8, "the second of two")
-		second()
-		third := g.busy()
-		want(8, "a call just behind two")
-		third()
-		time.Sleep(settled + 1)
-		alone := g.busy()
-		want(1, "a call some time behind two")
-		time.Sleep(long)
-		want(8, "a long call")
-		alone()
-		next := g.busy()
-		want(8, "a call just behind a long one")
-		next()
-		time.Sleep(settled + 1)
-		g.busy()()
-		time.Sleep(time.Hour)
-		want(1, "nothing to do")
+		p.has(1, "nothing to do")
 	})
 }
 
-func TestAnAgeIsOfOneCallAlone(t *testing.T) {
+func TestWhatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, processors := counted()
-		time.Sleep(time.Hour)
-		for range 100 { // the timers of those before say nothing of the next
-			done := g.busy()
-			time.Sleep(long * 2 / 3)
-			done()
-		}
-		if synctest.Wait(); *processors != 1 {
-			t.Errorf("%d processors, want 1", *processors)
-		}
+		p := play(t)
+		p.changes(1)
+		time.Sleep(quiet - 1)
+		p.has(1, "a call")
+		time.Sleep(1)
+		p.has(8, "a long call")
+		p.changes(1)
+		p.has(1, "another one beside it")
+		p.changes(-1)
+		time.Sleep(quiet)
+		p.has(8, "the long one again")
+		p.changes(-1)
+		p.works(0.1)
+		p.has(1, "behind it")
 	})
 }
 
@@ -81,7 +85,8 @@ func TestWithoutSpareNothingChanges(t *testing.T) {
 }
 
 func TestSpare(t *testing.T) {
-	if runtime.NumCPU() == 1 {
+	all := runtime.GOMAXPROCS(0)
+	if all == 1 {
 		t.Skip("there is one processor anyway")
 	}
 	t.Setenv("GOMAXPROCS", "2")
@@ -90,20 +95,22 @@ func TestSpare(t *testing.T) {
 		t.Error("the environment's number does not stay")
 	}
 	t.Setenv("GOMAXPROCS", "")
-	all := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() {
 		runtime.SetDefaultGOMAXPROCS()
 		process = governor{}
 	})
 	Spare()
-	first := Busy()
+	done := Busy()
 	if now := runtime.GOMAXPROCS(0); now != 1 {
-		t.Errorf("%d processors for one call, want 1", now)
+		t.Errorf("%d processors for a call, want 1", now)
 	}
-	second := Busy()
+	process.isQuiet()
 	if now := runtime.GOMAXPROCS(0); now != all {
-		t.Errorf("%d processors for two calls, want %d", now, all)
+		t.Errorf("%d processors for a long call, want %d", now, all)
 	}
-	second()
-	first()
+	done()
+	done() // changes nothing
+	if process.doing != 0 {
+		t.Errorf("%d under way", process.doing)
+	}
 }
