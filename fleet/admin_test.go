@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestDrainByTheCaller(t *testing.T) {
 		t.Fatal("the worker is not known")
 	}
 	await(t, one.DrainAsked())
-	if got := w.call(shell("echo x")); got.Status != api.StatusOverloaded || !got.Retry.Retryable {
+	if got := w.call(shell("echo x")); got.Status != api.StatusOverloaded || !got.Retry.Retryable || !strings.Contains(got.Message, "; w1: it was drained: start it again") {
 		t.Errorf("%s %s", got.Status, got.Message)
 	}
 	w.work("w2", nil)
@@ -122,6 +123,11 @@ func TestRemoveWhereTheEngineGoesOn(t *testing.T) {
 			got := w.call(r)
 			if got.Status != of.status || goes.Load() != of.goes || got.Status == api.StatusLost && got.Where.StillRunning != "no" {
 				t.Errorf("%s after %d goes: %s %+v", got.Status, goes.Load(), got.Message, got.Where)
+			}
+			r = shell("true")
+			r.Where = map[string]string{"worker": "w1"}
+			if got := w.call(r); got.Status != api.StatusOverloaded || !strings.Contains(got.Message, "; w1: it was removed from the fleet") {
+				t.Errorf("%s %s", got.Status, got.Message)
 			}
 		})
 	}

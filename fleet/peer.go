@@ -251,11 +251,30 @@ func (f *Fleet) noneTakes(want place.Want) string {
 		why += "; " + engineLost + ": " + f.outage.why.Error()
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.peers)) {
-		if p := f.peers[name]; p.state(f.life) == place.Incompatible && want.Fits(p.place(f.life)) {
-			why += "; " + name + ": " + f.unlike(p.beat)
+		p := f.peers[name]
+		if not := f.whyNot(p); not != "" && want.Fits(p.place(f.life)) {
+			why += "; " + name + ": " + not
 		}
 	}
 	return why
+}
+
+// whyNot says why a worker that has been heard takes no calls; empty means that it does, or
+// that it has ended. The caller holds mu.
+func (f *Fleet) whyNot(p *peer) string {
+	switch state := p.state(f.life); {
+	case f.removed[p.name]:
+		return "it was removed from the fleet: give it another key to have it back"
+	case p.beat.Leaving:
+		return ""
+	case state == place.Incompatible:
+		return f.unlike(p.beat)
+	case state == place.Draining:
+		return "it was drained: start it again to have it back"
+	case state == place.Suspect && f.shown(p):
+		return "it is suspect: toolhost doctor --fleet says why"
+	}
+	return ""
 }
 
 // lacking says which worker would be needed, and how to start it.
