@@ -70,10 +70,31 @@ func (s *Server) exact(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 
 // coded is an error with a code of JSON-RPC: any other would be written with code 0.
 func coded(err error) error {
-	if _, has := errors.AsType[*jsonrpc.Error](err); err == nil || has {
-		return err
+	e, has := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case !has:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	case e.Code == jsonrpc.CodeMethodNotFound:
+		return ownWords{err, e}
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	return err
+}
+
+// ownWords is an error that the SDK would otherwise put words of its own in place of, for
+// its code. It writes no data beside them.
+type ownWords struct {
+	error
+	coded *jsonrpc.Error
+}
+
+func (o ownWords) As(target any) bool {
+	to, is := target.(**jsonrpc.Error)
+	if is {
+		*to = o.coded
+	}
+	return is
 }
 
 // ofCursor is the error of a list whose cursor nobody was given: the SDK's names nothing.

@@ -113,8 +113,28 @@ func TestErrorsHaveCodes(t *testing.T) {
 			t.Errorf("%v: %v", err, got)
 		}
 	}
+	says := func(mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+		return (&Server{}).exact(func(context.Context, string, mcpsdk.Request) (mcpsdk.Result, error) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "words of a server"}
+		})
+	}
+	server := mcpsdk.NewServer(&mcpsdk.Implementation{Name: "x"}, nil)
+	ours, theirs := mcpsdk.NewInMemoryTransports()
+	if _, err := server.Connect(t.Context(), ours, nil); err != nil {
+		t.Fatal(err)
+	}
+	client, err := mcpsdk.NewClient(&mcpsdk.Implementation{Name: "x"}, nil).Connect(t.Context(), theirs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server.AddReceivingMiddleware(says)
+	_, err = client.CallTool(t.Context(), &mcpsdk.CallToolParams{Name: "x"})
+	if e, is := errors.AsType[*jsonrpc.Error](err); !is || e.Code != jsonrpc.CodeMethodNotFound || e.Message != "words of a server" {
+		t.Errorf("the SDK's client sees %v", err)
+	}
 	var out mcpsdk.GetPromptResult
-	err := decodeAnswer(&api.Result{Warnings: []string{"structured_dropped: why"}}, "messages", &out)
+	err = decodeAnswer(&api.Result{Warnings: []string{"structured_dropped: why"}}, "messages", &out)
 	if err == nil || !strings.Contains(err.Error(), "no messages: structured_dropped: why") {
 		t.Error(err)
 	}
