@@ -3,8 +3,6 @@ package turn
 import (
 	"cmp"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -202,28 +200,6 @@ func (a *Approvals) keep(list []KeptApproval) error {
 	return nil
 }
 
-// approvable is what a human is asked to approve.
-type approvable struct {
-	owner, turn, session string
-	tool, rule           string
-	arguments            json.RawMessage
-	any, same            string // keys: with any arguments, and with the same ones
-}
-
-// covers says whether one is for a call.
-func (one *KeptApproval) covers(c approvable) bool {
-	if !one.RevokedAt.IsZero() || one.Tool != c.tool || one.Rule != c.rule || one.Key != c.any && one.Key != c.same || one.Owner != c.owner {
-		return false
-	}
-	switch one.For {
-	case api.ForTurn:
-		return one.TurnID == c.turn
-	case api.ForSession:
-		return one.SessionID == c.session
-	}
-	return one.For == api.ForIdentity
-}
-
 // hold says whether a call was approved before, and counts it. A call waits for it, so
 // only what covers the call is looked at closely.
 func (a *Approvals) hold(c approvable) bool {
@@ -293,38 +269,6 @@ func shownArguments(raw json.RawMessage) json.RawMessage {
 	}
 	shown, _ := json.Marshal(fmt.Sprintf("%d bytes of arguments", len(raw)))
 	return shown
-}
-
-// approvableOf is a call as people approve it. A tool that runs something else by now,
-// or may touch something else, is another one.
-func (b *batch) approvableOf(e *entry, rule, program string) approvable {
-	r := e.tool.Request
-	var argv []string
-	if r.Command != nil {
-		argv = r.Command.Argv
-	}
-	what, _ := json.Marshal([]any{r.Tool.Path, r.Tool.Name, r.Tool.Args, argv, r.SHA256, program, policyKey(e.tool), b.t.m.config.Approvals.options.Host})
-	call := e.call.Key()
-	return approvable{
-		owner: b.t.info.Owner, turn: b.t.info.TurnID, session: b.t.lasting, tool: e.call.Tool, rule: rule, arguments: e.call.Arguments,
-		any: hashOf(what), same: hashOf(what, call[:]),
-	}
-}
-
-func policyKey(t Tool) string {
-	if p := policyOf(t.Request.Sandbox); p != nil {
-		return p.Key
-	}
-	return ""
-}
-
-func hashOf(parts ...[]byte) string {
-	sum := sha256.New()
-	for _, part := range parts {
-		fmt.Fprintf(sum, "%d:", len(part))
-		sum.Write(part)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // lastsFor are what an answer can be for beside one call.

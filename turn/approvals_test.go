@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -341,4 +343,52 @@ func TestAnApprovalIsOfWhatRuns(t *testing.T) {
 		program = "two"
 		again("ffffff", func(*supervisor.Request) {}, "denied/user")
 	})
+}
+
+// So is one of a configured command: it is for its words, and for where they run.
+func TestAnApprovalIsOfACommandsWords(t *testing.T) {
+	command := func(source string) *supervisor.Command {
+		tool, err := supervisor.NewCommandTool(supervisor.CommandSpec{
+			Description: &pluginv1.ToolDescription{Name: "ask", InputSchema: []byte(`{"type":"object"}`)}, Source: []byte(source),
+			Build: func(json.RawMessage) ([]string, []byte, error) { return nil, nil, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &supervisor.Command{Argv: []string{"sh"}, Tool: tool}
+	}
+	plain := supervisor.Request{
+		Command: command(`{"argv":["ls"]}`), Env: []string{"A=1"}, Dir: "/srv", Secrets: []supervisor.Secret{{Variable: "TOKEN", Value: "one"}},
+	}
+	for name, one := range map[string]struct {
+		change func(*supervisor.Request)
+		want   string
+	}{
+		"nothing":         {func(*supervisor.Request) {}, "ok"},
+		"a secret's word": {func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{Variable: "TOKEN", Value: "two"}} }, "ok"},
+		"the words":       {func(r *supervisor.Request) { r.Command = command(`{"argv":["rm"]}`) }, "denied/headless"},
+		"the variables":   {func(r *supervisor.Request) { r.Env = []string{"A=2"} }, "denied/headless"},
+		"the folder":      {func(r *supervisor.Request) { r.Dir = "/" }, "denied/headless"},
+		"the secrets":     {func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{Variable: "KEY", Value: "one"}} }, "denied/headless"},
+		"a secret's file": {func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{Variable: "TOKEN", File: true}} }, "denied/headless"},
+	} {
+		for _, same := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				tool := Tool{Name: "ask", Mode: ModeAsk, Request: plain}
+				w := newWorld()
+				w.config.Tool = func(string) (Tool, bool) { return tool, true }
+				call := Call{ID: "a", Tool: "ask", Arguments: []byte(`{"ms":1}`)}
+				turn := w.begin(t, Spec{Owner: "token a"})
+				defer turn.End()
+				go answer(t, turn, "a", api.Answer{Approve: true, Always: true, For: api.ForIdentity, SameArguments: same})
+				want(t, run(t, turn, call), "ok")
+				one.change(&tool.Request)
+				headless := w.begin(t, Spec{Owner: "token a", Headless: true})
+				defer headless.End()
+				if got := statuses(run(t, headless, call)); got[0] != one.want {
+					t.Errorf("%s has changed, same arguments %t: %s", name, same, got[0])
+				}
+			})
+		}
+	}
 }

@@ -35,7 +35,8 @@ type CommandSpec struct {
 	// Shell says that a shell interprets the command; the receipt shows it.
 	Shell bool
 	// Source is, as JSON, what another machine's program makes the same tool of. Empty
-	// keeps its calls on this machine.
+	// keeps its calls on this machine. An approval for more than one call is for this
+	// Source: without one it goes on to hold whatever Build makes.
 	Source json.RawMessage
 }
 
