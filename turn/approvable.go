@@ -20,7 +20,12 @@ type approvable struct {
 
 // covers says whether one is for a call.
 func (one *KeptApproval) covers(c approvable) bool {
-	if !one.RevokedAt.IsZero() || one.Tool != c.tool || one.Rule != c.rule || one.Key != c.any && one.Key != c.same || one.Owner != c.owner {
+	return one.Rule == c.rule && (one.Key == c.any || one.Key == c.same) && one.mayCover(c)
+}
+
+// mayCover says as much while the rule and the keys of a call are not known yet.
+func (one *KeptApproval) mayCover(c approvable) bool {
+	if !one.RevokedAt.IsZero() || one.Tool != c.tool || one.Owner != c.owner {
 		return false
 	}
 	switch one.For {
@@ -30,6 +35,12 @@ func (one *KeptApproval) covers(c approvable) bool {
 		return one.SessionID == c.session
 	}
 	return one.For == api.ForIdentity
+}
+
+// neverApproved says of a call whose tool is not described yet that nothing can approve it.
+func (b *batch) neverApproved(e *entry) bool {
+	c := approvable{owner: b.t.info.Owner, turn: b.t.info.TurnID, session: b.t.lasting, tool: e.call.Tool}
+	return b.t.headless && e.tool.mode() == ModeAsk && (e.tool.Destructive || !b.t.m.config.Approvals.mayHold(c))
 }
 
 // approvableOf is a call as people approve it. A tool that runs something else by now,

@@ -215,6 +215,13 @@ func (a *Approvals) hold(c approvable) bool {
 	return true
 }
 
+// mayHold says whether there is one that may be for a call, by what is known of it.
+func (a *Approvals) mayHold(c approvable) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.list, func(one *KeptApproval) bool { return one.mayCover(c) && a.inForce(one) })
+}
+
 // give keeps a human's answer for more than one call.
 func (a *Approvals) give(c approvable, given api.Answer) (*KeptApproval, error) {
 	one := &KeptApproval{Key: c.any, Approval: api.Approval{

@@ -54,8 +54,8 @@ func (b *batch) noTool(e *entry) {
 // judge refuses calls by what is known of the tool. Only the rest is worth a
 // Describe, and then a human's time.
 func (b *batch) judge(e *entry) {
-	t, mode := b.t, e.tool.mode()
-	if mode == ModeDeny {
+	t := b.t
+	if e.tool.mode() == ModeDeny {
 		b.deny(e, api.ReasonPolicy, deciderMode, e.tool.whyDenied())
 		return
 	}
@@ -69,7 +69,7 @@ func (b *batch) judge(e *entry) {
 	switch {
 	case e.tool.Describe == nil:
 		b.judgeDescribed(e)
-	case mode == ModeAsk && t.headless:
+	case b.neverApproved(e):
 		b.approve(e) // which nobody does
 	default:
 		b.describe(e)

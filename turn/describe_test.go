@@ -100,6 +100,25 @@ func TestRefusedWithoutADescribe(t *testing.T) {
 	}
 }
 
+// Nobody needs to be there for what was approved before, whether the tool is described
+// already or not.
+func TestApprovedBeforeItIsDescribed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asks := Tool{Name: "slow", Mode: ModeAsk}
+		d := &describing{known: map[string]Tool{"slow": asks}, tools: map[string]Tool{"slow": asks}}
+		w := describedWorld(d)
+		turn := w.begin(t, Spec{Owner: "token a"})
+		defer turn.End()
+		go answer(t, turn, "x", api.Answer{Approve: true, Always: true, For: api.ForIdentity})
+		want(t, run(t, turn, callOf("x", "slow", 1)), "ok")
+		for owner, status := range map[string]string{"token a": "ok", "token b": "denied/headless"} {
+			headless := w.begin(t, Spec{Owner: owner, Headless: true})
+			want(t, run(t, headless, callOf("x", "slow", 1)), status)
+			headless.End()
+		}
+	})
+}
+
 // A tool that hangs while it is described holds up its own calls, and no others.
 func TestADescribeHoldsUpItsOwnCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
