@@ -298,10 +298,12 @@ func (t *Turn) checkAlways(p *pending, a api.Answer) error {
 	switch {
 	case !a.Always && (a.For != "" || a.SameArguments):
 		return errors.New("for and sameArguments go with always: true")
-	case !a.Always || a.For == "":
+	case !a.Always:
 		return nil
 	case !a.Approve:
 		return errors.New("only a yes can be for more than one call")
+	case a.For == "":
+		return nil
 	case p.covered == nil:
 		return errors.New("this question is answered for one call alone: leave out for")
 	case !slices.Contains(p.Always, a.For):

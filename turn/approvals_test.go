@@ -273,6 +273,7 @@ func TestApprovalsThatCannotBe(t *testing.T) {
 		refused(turn, api.Answer{Approve: true, For: api.ForTurn}, "go with always")
 		refused(turn, api.Answer{Approve: true, SameArguments: true}, "go with always")
 		refused(turn, api.Answer{Always: true, For: api.ForTurn}, "only a yes")
+		refused(turn, api.Answer{Always: true}, "only a yes")
 		refused(owned, api.Answer{Approve: true, Always: true, For: api.ForIdentity}, "no space left")
 		info, _ := turn.Info()
 		if got := info.PendingInteractions[0].Always; !slices.Equal(got, []string{api.ForTurn}) {

@@ -285,7 +285,17 @@ func TestInteractions(t *testing.T) {
 	if _, body := w.send("GET", "/api/turns/active", ""); !strings.Contains(body, approval.ID) {
 		t.Errorf("the turn does not tell of its question: %s", body)
 	}
-	w.refusesAnswers(approval.ID, `{"value":"yes"}`, `{"value":1}`, `{"approve":true,"value":false}`, `{"approve":false,"value":true}`)
+	w.refusesAnswers(approval.ID, `{"value":"yes"}`, `{"value":1}`, `{"approve":true,"value":false}`, `{"approve":false,"value":true}`, `{"always":true}`)
+	for said, why := range map[string]string{
+		`{"unanswered":"later"}`:                    "unanswered is later",
+		`{"unanswered":"dismissed","approve":true}`: "approve stands beside unanswered",
+		`{"unanswered":"failed","approve":false}`:   "approve stands beside unanswered",
+		`{"unanswered":"dismissed","for":"turn"}`:   "for stands beside unanswered",
+	} {
+		if status, body := w.send("POST", "/api/interactions/"+approval.ID+"/answer", said); status != 400 || !strings.Contains(body, why) {
+			t.Errorf("%s: %d %s", said, status, body)
+		}
+	}
 	if status, body := w.send("POST", "/api/interactions/"+approval.ID+"/answer", `{"approve":true,"value": null}`); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}

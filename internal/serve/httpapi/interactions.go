@@ -53,6 +53,30 @@ func (s *Server) raise(q *request) error {
 	return refuse(codeInvalid, printable(err.Error()), "correct the question")
 }
 
+// checkUnanswered refuses a reason for no answer that is not one, or has an answer beside it.
+func checkUnanswered(a api.Answer) error {
+	beside := ""
+	switch {
+	case a.Unanswered == "":
+		return nil
+	case a.Unanswered != api.OutcomeDismissed && a.Unanswered != api.OutcomeFailed:
+		return refuse(codeInvalid, "unanswered is "+printable(a.Unanswered), "say dismissed or failed, and nothing beside it")
+	case a.Approve, a.Denies:
+		beside = "approve"
+	case len(a.Value) > 0:
+		beside = "value"
+	case a.Always:
+		beside = "always"
+	case a.For != "":
+		beside = "for"
+	case a.SameArguments:
+		beside = "sameArguments"
+	default:
+		return nil
+	}
+	return refuse(codeInvalid, beside+" stands beside unanswered", "answer, or say why there is no answer: leave out one of them")
+}
+
 // answer is what a human has decided. Its value is given on and kept nowhere.
 func (s *Server) answer(q *request) error {
 	var said struct {
@@ -65,8 +89,8 @@ func (s *Server) answer(q *request) error {
 	a := said.Answer
 	a.Approve = said.Approve != nil && *said.Approve
 	a.Denies = said.Approve != nil && !a.Approve
-	if a.Unanswered != "" && (a.Approve || a.Always || len(a.Value) > 0 || a.Unanswered != api.OutcomeDismissed && a.Unanswered != api.OutcomeFailed) {
-		return refuse(codeInvalid, "unanswered is "+printable(a.Unanswered), "say dismissed or failed, and nothing beside it")
+	if err := checkUnanswered(a); err != nil {
+		return err
 	}
 	id := q.r.PathValue("interactionId")
 	t, ok := s.config.Turns.Asking(id)
