@@ -127,10 +127,8 @@ func (b *batch) judgeDescribed(e *entry) {
 	var mode Mode
 	mode, e.rule = e.tool.modeOf(e.call.Arguments)
 	switch {
-	case mode == ModeDeny && e.rule != "":
-		b.deny(e, api.ReasonPolicy, deciderMode, "the operator does not allow it with these arguments, by the rule "+e.rule)
 	case mode == ModeDeny:
-		b.deny(e, api.ReasonPolicy, deciderMode, e.tool.whyDenied())
+		b.denyByMode(e, e.tool, e.rule)
 	case mode == ModeAsk:
 		b.ask(e)
 	}
@@ -229,6 +227,7 @@ func (b *batch) decided(e *entry, outcome string, a api.Answer) {
 	e.stage = stageReady
 	switch {
 	case outcome == api.OutcomeAnswered && a.Approve:
+		b.revoked(e)
 	case outcome == api.OutcomeTimedOut:
 		b.deny(e, api.ReasonTimeout, deciderMode, "nobody approved it in time"+e.whyCut())
 	case outcome == api.OutcomeHeadless:
@@ -254,6 +253,36 @@ func (e *entry) whyCut() string {
 		return ""
 	}
 	return ": " + e.call.Until.Why
+}
+
+// deniedIn says that a call which was asked about cannot be made any more.
+func (c approvable) deniedIn(t *Turn) bool {
+	tool, ok := t.tool(c.tool)
+	mode, _ := tool.modeOf(c.arguments)
+	return !ok || mode == ModeDeny
+}
+
+// revoked refuses a call that has waited, if its tool is gone or denied by now.
+func (b *batch) revoked(e *entry) bool {
+	tool, ok := b.t.tool(e.call.Tool)
+	if !ok {
+		b.noTool(e)
+		return true
+	}
+	mode, rule := tool.modeOf(e.call.Arguments)
+	if mode == ModeDeny {
+		b.denyByMode(e, tool, rule)
+	}
+	return mode == ModeDeny
+}
+
+// denyByMode is for a call that the tool's mode denies, or a rule of its own.
+func (b *batch) denyByMode(e *entry, tool Tool, rule string) {
+	why := tool.whyDenied()
+	if rule != "" {
+		why = "the operator does not allow it with these arguments, by the rule " + rule
+	}
+	b.deny(e, api.ReasonPolicy, deciderMode, why)
 }
 
 // deny gives a call its refusal, and the audit its record.

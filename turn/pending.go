@@ -208,6 +208,9 @@ func (t *Turn) settle(id string, a api.Answer) error {
 		t.close(p, api.OutcomeDenied, a)
 		return nil
 	}
+	if p.lastsFor(a) != "" && p.covered.deniedIn(t) {
+		a.Always, a.For, a.SameArguments = false, "", false // nothing is kept for a tool that may not be called
+	}
 	if p.lastsFor(a) != "" {
 		return t.approveAlways(p, a)
 	}

@@ -22,6 +22,9 @@ func (b *batch) start(e *entry) {
 		b.finish(e, t.status(e.call))
 		return
 	}
+	if b.revoked(e) {
+		return
+	}
 	b.disturb(e)
 	gated := b.beforeStart()
 	if t.recorded.err != nil {
