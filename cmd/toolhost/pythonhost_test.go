@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -86,6 +87,69 @@ func TestPythonHost(t *testing.T) {
 		}
 	}
 	d.idle(t)
+}
+
+// Nobody has to press Enter for a question that was settled elsewhere.
+func TestPythonHostIsAnsweredElsewhere(t *testing.T) {
+	t.Parallel()
+	needPython(t)
+	d := serve(t, remoteTools)
+	for name, test := range map[string]struct {
+		settle func(asked api.Turn) error
+		line   string
+		code   int
+	}{
+		"approved": {func(asked api.Turn) error {
+			return d.Answer(t.Context(), asked.PendingInteractions[0].ID, api.Answer{Approve: true})
+		}, "remove: settled elsewhere, answered\n", exit.OK},
+		"aborted": {func(asked api.Turn) error { return d.Abort(t.Context(), asked.TurnID) }, "remove: settled elsewhere, cancelled\n", exit.Failed},
+	} {
+		cmd, _, stderr := pythonHost(t, d.socket, `remove {"path": "x"}`)
+		stdin, err := cmd.StdinPipe() // open, as a terminal is
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := test.settle(d.await(t, "asking")); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait() // its exit code tells more
+		_ = stdin.Close()
+		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(stderr.String(), test.line) {
+			t.Errorf("%s: exit code %d\n%s", name, code, stderr)
+		}
+	}
+	d.idle(t)
+}
+
+// A line begun for a question that is settled answers no other.
+func TestPythonHostTakesNoLateAnswer(t *testing.T) {
+	t.Parallel()
+	needPython(t)
+	d := serve(t, remoteTools)
+	cmd, stdout, stderr := pythonHost(t, d.socket, `remove {"path": "x"}`, `remove {"path": "y"}`)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	first := d.await(t, "asking").PendingInteractions[0].ID
+	if err := d.Answer(wait.Context(t), first, api.Answer{Approve: true}); err != nil {
+		t.Error(err)
+	}
+	wait.Until(t, "the second question", func() bool {
+		pending, err := d.Interactions(t.Context())
+		return err == nil && len(pending) == 1 && pending[0].ID != first
+	})
+	_, _ = io.WriteString(stdin, "y\nn\n")
+	_ = cmd.Wait() // its exit code tells more
+	if out := stdout.String(); cmd.ProcessState.ExitCode() != exit.Failed || !strings.Contains(out, `"removed x\n"`) || !strings.Contains(out, `"status": "denied"`) {
+		t.Errorf("exit code %d, printed\n%s%s", cmd.ProcessState.ExitCode(), out, stderr)
+	}
 }
 
 // Ctrl-C leaves nothing running, and neither does SIGKILL.

@@ -12,6 +12,7 @@ import argparse
 import http.client
 import json
 import os
+import queue
 import random
 import socket
 import sys
@@ -103,32 +104,64 @@ def printable(text):
 
 
 def watch(daemon, turn, yes):
+    asker = Asker(daemon, yes)
     for event in daemon.events(turn):
+        if event.get("kind") == "interaction_response":
+            asker.settled(event)
         words = [event.get(key, "") for key in ("toolCallId", "toolName", "status", "message", "outcome")]
         words.append((event.get("content") or {}).get("text", ""))
-        print(printable(" ".join([f"{event.get('seq', '-')}", event.get("kind", "gap")] + [w for w in words if w])), file=sys.stderr, flush=True)
+        say(" ".join([f"{event.get('seq', '-')}", event.get("kind", "gap")] + [w for w in words if w]))
         if event.get("kind") == "interaction_request":
-            answer(daemon, event, yes)
+            asker.ask(event)
 
 
-def answer(daemon, event, yes):
-    print(printable(f"{event['toolName']}: {event['prompt']}"), file=sys.stderr)
-    if "schema" in event:
-        body = {}  # a form; this host has none, and so says no
-    else:
-        body = {"approve": True} if yes else confirmed()
-    try:
-        daemon.ask("POST", f"interactions/{quoted(event['interactionId'])}/answer", body)
-    except Refused as refused:
-        print(printable(str(refused)), file=sys.stderr)  # somebody else was faster, or nobody in time
+def say(text, end="\n"):
+    print(printable(text), end=end, file=sys.stderr, flush=True)
 
 
-def confirmed():
-    print("allow? [y/N] ", end="", file=sys.stderr, flush=True)
-    line = sys.stdin.readline()
-    if not line:
-        return {"unanswered": "failed"}  # nobody is there
-    return {"approve": line.strip().lower() in ("y", "yes")}
+class Asker:
+    """Asks on the terminal; a turn has one question at a time. A thread of its own
+    reads the lines, for a question may be settled elsewhere before somebody types:
+    nothing waits for that thread, and a line begun for one question answers no other."""
+
+    def __init__(self, daemon, yes):
+        self.daemon, self.yes, self.question, self.wanted = daemon, yes, None, queue.SimpleQueue()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def ask(self, question):
+        say(f"{question['toolName']}: {question['prompt']}")
+        if "schema" in question:
+            self.answer(question, {"unanswered": "failed"})  # a form; this host has none
+        elif self.yes:
+            self.answer(question, {"approve": True})
+        else:
+            self.question = question
+            say("allow? [y/N] ", end="")
+            self.wanted.put(question)
+
+    def settled(self, response):
+        question, self.question = self.question, None
+        if question:
+            print(file=sys.stderr)
+            say(f"{response['toolName']}: settled elsewhere, {response['outcome']}")
+
+    def read(self):
+        stdin = open(0, "rb", buffering=0, closefd=False)  # Python cannot exit while a thread reads the buffered one
+        while True:
+            question = self.wanted.get()
+            line = stdin.readline()
+            if question is not self.question:
+                say("(that came too late for the last question)")
+                continue
+            self.question = None
+            yes = line.strip().lower() in (b"y", b"yes")
+            self.answer(question, {"approve": yes} if line else {"unanswered": "failed"})  # the end: nobody is there
+
+    def answer(self, question, body):
+        try:
+            self.daemon.ask("POST", f"interactions/{quoted(question['interactionId'])}/answer", body)
+        except Refused as refused:
+            say(str(refused))  # somebody else was faster, or nobody in time
 
 
 def run_again(make, calls, retries):
