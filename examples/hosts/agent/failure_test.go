@@ -86,7 +86,7 @@ func TestTheModelsTimeIsBounded(t *testing.T) {
 	defer close(release)
 	r := newSession(t, s, "anthropic", "--stream-duration", "300ms", "Go")
 	r.ends(t, exitFailed)
-	contains(t, "stderr", r.stderr.String(), "agent: the turn's time for the model to stream is used up")
+	contains(t, "stderr", r.stderr.String(), "agent: the turn's time for the model to stream is used up: give it more with --stream-duration\n")
 }
 
 func TestBusyServerIsAskedAgain(t *testing.T) {

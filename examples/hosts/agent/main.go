@@ -159,7 +159,11 @@ func run(o options) error {
 	ctx, release := interruptible(t)
 	defer release()
 	a := &agent{client: client, provider: provider, run: again(t), maxRounds: o.maxRounds}
-	return a.talk(ctx, o.prompt)
+	err = a.talk(ctx, o.prompt)
+	if errors.Is(err, turn.ErrStreamOver) { // whose remedy is a daemon's
+		return errors.New("the turn's time for the model to stream is used up: give it more with --stream-duration")
+	}
+	return err
 }
 
 // begin begins the one turn that all rounds are part of: what a human has
