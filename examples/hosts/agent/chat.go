@@ -149,7 +149,7 @@ func (r *chatReply) grow(piece chatPiece) error {
 }
 
 // callOf finds the call that a piece is of, and begins it with its first. A
-// piece without an index is of the last call, unless it has another id.
+// piece without an index is of the last call, unless it has another id. A call without an id is format.Provider.Calls's to refuse.
 func (r *chatReply) callOf(piece chatPiece) *growingCall {
 	var c *growingCall
 	switch {
@@ -160,7 +160,7 @@ func (r *chatReply) callOf(piece chatPiece) *growingCall {
 			c = last
 		}
 	}
-	if c != nil || piece.ID == "" {
+	if c != nil || piece.ID == "" && piece.Function.Name == "" {
 		return c
 	}
 	c = &growingCall{}

@@ -138,6 +138,18 @@ func TestAnthropicThoughts(t *testing.T) {
 	}
 }
 
+// A call without an id is refused as one, and not as a piece of another.
+func TestChatCallWithoutID(t *testing.T) {
+	var s sse
+	s.event("", `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"","function":{"name":"search","arguments":"{"}}]}}]}`)
+	s.event("", `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}`)
+	s.event("", `{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`)
+	srv := newServer(t, step{body: s.String()})
+	r := newSession(t, srv, "openai-chat", "Go")
+	r.ends(t, exitFailed)
+	contains(t, "stderr", r.stderr.String(), `call 1 (of "search") has no id`)
+}
+
 // Some servers send whole calls, without an index or a type.
 func TestChatCallsWithoutIndex(t *testing.T) {
 	var s sse
