@@ -124,7 +124,7 @@ func checkKey(t *testing.T, api string, s *server) {
 
 func TestApproval(t *testing.T) {
 	for _, c := range []struct{ stdin, want string }{
-		{"n\n", "[DENIED]"}, {"", "[DENIED]"}, {"yes please\n", "[DENIED]"}, {"y\n", `"words":2`},
+		{"n\n", "a human has denied it"}, {"", "asking for one has failed"}, {"yes please\n", "[DENIED]"}, {"y\n", `"words":2`},
 	} {
 		s := newServer(t, chatStream("May I?", scriptedCall{"call_1", "wordcount", `{"text":"two words"}`}), chatStream("So be it."))
 		r := newSession(t, s, "openai-chat", "--ask", "--plugin", binary(t, "wordcount"), "Count")

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -51,14 +52,17 @@ func (a *asker) Ask(ctx context.Context, i api.Interaction) (api.Answer, error) 
 		return api.Answer{}, ctx.Err()
 	}
 	if i.Secret || len(i.Schema) > 0 {
-		fmt.Fprintf(a.out, "[%s] asks for more than y or n, which is denied: %s\n", oneLine(i.CallID+" "+i.Tool), oneLine(i.Prompt))
-		return api.Answer{By: "agent"}, nil
+		fmt.Fprintf(a.out, "[%s] asks for more than y or n, which cannot be given here: %s\n", oneLine(i.CallID+" "+i.Tool), oneLine(i.Prompt))
+		return api.Answer{By: "agent", Unanswered: api.OutcomeFailed}, nil
 	}
 	question := fmt.Sprintf("[%s] %s %s [y/N] ", oneLine(i.CallID+" "+i.Tool), oneLine(i.Prompt), oneLine(string(i.Arguments)))
 	fmt.Fprint(a.out, question)
 	for {
 		line, err := a.line(ctx)
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
+			return api.Answer{By: "terminal", Unanswered: api.OutcomeFailed}, nil
+		case err != nil:
 			return api.Answer{}, err
 		}
 		if !a.stale {
@@ -70,7 +74,7 @@ func (a *asker) Ask(ctx context.Context, i api.Interaction) (api.Answer, error) 
 	}
 }
 
-// line reads one; it is empty, which approves nothing, where the input is over.
+// line reads one; io.EOF says that the input is over, and nobody is there.
 func (a *asker) line(ctx context.Context) (string, error) {
 	if !a.reading {
 		a.wanted <- struct{}{}
@@ -78,8 +82,10 @@ func (a *asker) line(ctx context.Context) (string, error) {
 	}
 	select {
 	case line, ok := <-a.lines:
-		a.reading = !ok // after the end nobody reads any more
-		a.stale = a.stale && ok
+		if !ok {
+			return "", io.EOF
+		}
+		a.reading = false
 		return line, nil
 	case <-ctx.Done():
 		a.stale = true

@@ -263,8 +263,8 @@ func TestLateAnswerApprovesNothing(t *testing.T) {
 			t.Errorf("the terminal got %q", out.String())
 		}
 		_ = human.Close()
-		for range 2 { // at the end of input everything is denied
-			if got, err := a.Ask(t.Context(), api.Interaction{}); err != nil || got.Approve {
+		for _, i := range []api.Interaction{{}, {}, {Secret: true}, {Schema: json.RawMessage(`{}`)}} {
+			if got, err := a.Ask(t.Context(), i); err != nil || got.Unanswered != api.OutcomeFailed {
 				t.Errorf("at the end of input: %+v, %v", got, err)
 			}
 		}
