@@ -21,7 +21,8 @@ type Content struct {
 	// other text goes on where the text before it ended.
 	Block bool `json:"block,omitempty"`
 	// LeftOutBytes is set for the text that stands where so many bytes are
-	// missing (Output.Content.DroppedBytes).
+	// missing (Output.Content.DroppedBytes), and in an event for what is too long
+	// for one: so much of it is in the result alone.
 	LeftOutBytes int64 `json:"leftOutBytes,omitempty"`
 }
 

@@ -42,11 +42,11 @@ func (p *Partial) Take(e Event) {
 	}
 }
 
-// add leaves out the first piece that does not fit, and all behind it.
+// add leaves out the first piece that does not fit or is not whole, and all behind it.
 func (p *Partial) add(c Content) {
-	n := int64(c.Bytes())
+	n := int64(c.Bytes()) + c.LeftOutBytes
 	p.contentBytes.SeenBytes += n
-	if p.contentBytes.DroppedBytes > 0 || p.contentBytes.KeptBytes+n > maxPartialBytes || len(p.content) >= maxPartialPieces {
+	if c.LeftOutBytes > 0 || p.contentBytes.DroppedBytes > 0 || p.contentBytes.KeptBytes+n > maxPartialBytes || len(p.content) >= maxPartialPieces {
 		p.contentBytes.DroppedBytes += n
 		return
 	}

@@ -89,3 +89,16 @@ func TestPartialOfNothing(t *testing.T) {
 		t.Errorf("%+v, missed %d", r, p.Missed)
 	}
 }
+
+// A piece of which its event has only a part is left out, and counted.
+func TestPartialHasWholePieces(t *testing.T) {
+	t.Parallel()
+	var p Partial
+	p.Take(outputEvent("content", Content{Type: "text", Text: "first"}))
+	p.Take(outputEvent("content", Content{Type: "json", LeftOutBytes: 20}))
+	var r Result
+	p.Fill(&r)
+	if want := (ContentOutput{SeenBytes: 25, KeptBytes: 5, DroppedBytes: 20}); len(r.Content) != 1 || r.Output.Content != want || !p.Cut() {
+		t.Errorf("%+v, %+v", r.Content, r.Output.Content)
+	}
+}

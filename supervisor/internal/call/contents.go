@@ -58,10 +58,7 @@ func (c *contents) keepText(text string) error {
 
 func (c *contents) show(content api.Content) {
 	c.items.Add(content)
-	if c.events.Tells(capture.Size(content)) {
-		shown := content // else each content would be copied, published or not
-		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &shown})
-	}
+	c.events.Output("content", content)
 }
 
 // fill shows what was kept in a result.

@@ -12,7 +12,6 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/mask"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/process"
-	"github.com/toolhost/toolhost/supervisor/internal/publish"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -111,8 +110,8 @@ func (s *streams) sendContent(content []api.Content, last commandEnd) {
 func (s *streams) pass(p []byte, name string, keep *capture.Stream, to io.Writer) error {
 	_, _ = keep.Write(p)
 	s.count(len(p))
-	if c := s.call; (name != "stdout" || c.p.Reader == nil) && c.events.Tells(len(p)) {
-		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: name, Content: &api.Content{Type: "text", Text: publish.TextBegin(p)}})
+	if c := s.call; name != "stdout" || c.p.Reader == nil {
+		c.events.Written(name, p)
 	}
 	if to == nil {
 		return nil

@@ -1,18 +1,11 @@
 package publish
 
 import (
-	"strings"
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/text"
 )
-
-// TextBegin is as much of p, as text, as an event can hold, and a little more
-// where there is more.
-func TextBegin(p []byte) string {
-	return strings.ToValidUTF8(string(p[:min(len(p), maxEventBytes+utf8.UTFMax)]), "\uFFFD")
-}
 
 // maxEventBytes bounds one event: events wait for slow readers in memory. The
 // result has what an event leaves out.
@@ -20,11 +13,28 @@ const maxEventBytes = 16 << 10
 
 func cutText(s string) string { return text.Begin(s, maxEventBytes) }
 
-func cutContent(c *api.Content) *api.Content {
-	if c == nil || c.Bytes() <= maxEventBytes {
-		return c
+// split gives as much of s as an event has room for, of whole characters, and the rest.
+func split(s string, room int) (part, rest string) {
+	if len(s) <= room {
+		return s, ""
 	}
-	return &api.Content{Type: c.Type, Text: cutText(c.Text), MIMEType: c.MIMEType, URI: cutText(c.URI), Name: cutText(c.Name), Block: c.Block}
+	n := max(room, 0)
+	for n > max(room-utf8.UTFMax, 0) && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n], s[n:]
+}
+
+// cutContent bounds what cannot be split.
+func cutContent(c api.Content) *api.Content {
+	size := c.Bytes()
+	if size <= maxEventBytes {
+		return &c
+	}
+	c.JSON, c.Data, c.Extra = nil, nil, nil
+	c.Text, c.URI, c.Name = text.Bytes(c.Text, maxEventBytes), text.Bytes(c.URI, maxEventBytes), text.Bytes(c.Name, maxEventBytes)
+	c.LeftOutBytes = int64(size - c.Bytes())
+	return &c
 }
 
 // maxWordBytes bounds a level and a logger of an adapter's server, maxLogBytes a

@@ -1,9 +1,12 @@
 package publish
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
 )
@@ -19,13 +22,10 @@ func TestEventOutputIsBounded(t *testing.T) {
 		p := New(events, "c", "", test.limit)
 		p.Publish(api.Event{Kind: api.EventStarted})
 		<-events
-		told := 0
-		for range 300 {
-			if p.Tells(chunk + 1) {
-				told++
-				p.Publish(api.Event{Kind: api.EventOutput, Content: &api.Content{Type: "text", Text: TextBegin(make([]byte, chunk+1))}})
-			}
+		for range 100 {
+			p.Written("stdout", make([]byte, 3*chunk))
 		}
+		told := len(events)
 		p.Publish(api.Event{Kind: api.EventFinished})
 		var last api.Event
 		for range told + 1 {
@@ -37,15 +37,66 @@ func TestEventOutputIsBounded(t *testing.T) {
 	}
 }
 
-// What is longer than an event is seen to be cut, at a whole character.
-func TestTextOfAnEvent(t *testing.T) {
-	for in, want := range map[string]string{
-		"short": "short", strings.Repeat("x", maxEventBytes): strings.Repeat("x", maxEventBytes),
-		strings.Repeat("x", maxEventBytes-1) + "éé": strings.Repeat("x", maxEventBytes-1) + "…",
-		"a\xffb": "a\uFFFDb",
+// What is longer than an event is in several, of whole characters.
+func TestTextIsSplit(t *testing.T) {
+	for in, want := range map[string]int{
+		"": 0, "short": 1, strings.Repeat("x", maxEventBytes): 1, strings.Repeat("x", maxEventBytes-1) + "éé": 2,
+		"x" + strings.Repeat("é", 2*maxEventBytes): 5, "a\xffb": 1, strings.Repeat("a\xff", maxEventBytes): 4,
 	} {
-		if got := cutText(TextBegin([]byte(in))); got != want {
-			t.Errorf("%d bytes %.10q: %d bytes ending in %q", len(in), in, len(got), got[max(len(got)-8, 0):])
+		events := make(chan api.Event, 10)
+		p := New(events, "c", "", 0)
+		p.Publish(api.Event{Kind: api.EventStarted})
+		<-events
+		if in != "" {
+			p.Written("stdout", []byte(in))
+		}
+		var got strings.Builder
+		n := len(events)
+		for range n {
+			e := <-events
+			if len(e.Content.Text) > maxEventBytes || !utf8.ValidString(e.Content.Text) || e.Missed > 0 || e.Content.LeftOutBytes > 0 {
+				t.Errorf("%d bytes %.10q: an event of %d bytes", len(in), in, len(e.Content.Text))
+			}
+			got.WriteString(e.Content.Text)
+		}
+		if n != want || got.String() != strings.ToValidUTF8(in, "\uFFFD") {
+			t.Errorf("%d bytes %.10q: %d bytes in %d events", len(in), in, got.Len(), n)
+		}
+	}
+}
+
+// Content says how much an event leaves out of it; text goes on in the next one.
+func TestContentOfEvents(t *testing.T) {
+	long, raw := strings.Repeat("x", maxEventBytes+1), make([]byte, maxEventBytes+1)
+	for name, test := range map[string]struct {
+		in   api.Content
+		want []api.Content
+	}{
+		"empty": {api.Content{Type: "text"}, []api.Content{{Type: "text"}}},
+		"block": {
+			api.Content{Type: "text", Text: long, Block: true, Extra: []byte("{}")},
+			[]api.Content{{Type: "text", Text: long[:maxEventBytes-2], Block: true, Extra: []byte("{}")}, {Type: "text", Text: "xxx"}},
+		},
+		"further fields": {
+			api.Content{Type: "text", Text: "x", Block: true, Extra: raw},
+			[]api.Content{{Type: "text", Block: true, LeftOutBytes: maxEventBytes + 1}, {Type: "text", Text: "x"}},
+		},
+		"json":     {api.Content{Type: "json", JSON: raw}, []api.Content{{Type: "json", LeftOutBytes: maxEventBytes + 1}}},
+		"blob":     {api.Content{Type: "blob", Data: raw, MIMEType: "a/b"}, []api.Content{{Type: "blob", MIMEType: "a/b", LeftOutBytes: maxEventBytes + 1}}},
+		"resource": {api.Content{Type: "resource", Text: long, URI: "u"}, []api.Content{{Type: "resource", Text: long[1:], URI: "u", LeftOutBytes: 1}}},
+	} {
+		events := make(chan api.Event, 10)
+		p := New(events, "c", "", 0)
+		p.Publish(api.Event{Kind: api.EventStarted})
+		<-events
+		p.Output("content", test.in)
+		close(events)
+		var got []api.Content
+		for e := range events {
+			got = append(got, *e.Content)
+		}
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: told %.200q", name, fmt.Sprintf("%+v", got))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package publish
 
 import (
 	"cmp"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,12 +70,45 @@ func New(to chan<- api.Event, callID, tool string, outputBytes int64) *Publisher
 
 func (p *Publisher) on() bool { return p.to != nil }
 
-// Tells says whether n more bytes of output are to be published. Those that are
-// not count as missed, and cost nothing.
-func (p *Publisher) Tells(n int) bool {
+// Written publishes what a process has written to a stream.
+func (p *Publisher) Written(stream string, b []byte) {
+	if p.on() && !p.spent(len(b)) {
+		p.Output(stream, api.Content{Type: "text", Text: strings.ToValidUTF8(string(b), "\uFFFD")})
+	}
+}
+
+// Output publishes a piece of the tool's output, text in as many events as it takes.
+func (p *Publisher) Output(stream string, c api.Content) {
 	if !p.on() {
+		return
+	}
+	for part, rest := c, ""; ; part = (api.Content{Type: "text", Text: rest}) {
+		if part.Type == "text" {
+			part.Text, rest = split(part.Text, maxEventBytes-len(part.Extra))
+		}
+		if p.tells(part.Bytes()) {
+			p.Publish(api.Event{Kind: api.EventOutput, Stream: stream, Content: cutContent(part)})
+		}
+		if rest == "" {
+			return
+		}
+	}
+}
+
+// spent counts so many bytes of output as missed where there is no room for more.
+func (p *Publisher) spent(n int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left > 0 {
 		return false
 	}
+	p.missed += (n + maxEventBytes - 1) / maxEventBytes
+	return true
+}
+
+// tells says whether n more bytes of output are to be published. Those that are
+// not count as missed, and cost nothing.
+func (p *Publisher) tells(n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.left > 0 {
@@ -110,7 +144,7 @@ func (p *Publisher) Publish(e api.Event) {
 	if !p.on() {
 		return
 	}
-	e.Message, e.Content = cutText(e.Message), cutContent(e.Content)
+	e.Message = cutText(e.Message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
