@@ -133,7 +133,7 @@ func (w *walk) failed(f File, err error) error {
 	}
 	switch {
 	case errors.Is(err, unix.EXDEV):
-		return w.skip(f, "a mount")
+		return w.skip(f, Mount)
 	case errors.Is(err, unix.ELOOP):
 		return w.skip(f, kind(fs.ModeSymlink))
 	case errors.Is(err, errChanged):
@@ -141,6 +141,9 @@ func (w *walk) failed(f File, err error) error {
 	}
 	return w.skip(f, "unreadable: "+text.Cause(err).Error())
 }
+
+// Mount is why what is mounted in the workspace, and not a part of it, is skipped.
+const Mount = "a mount"
 
 // kind names what is never taken.
 func kind(m fs.FileMode) string {

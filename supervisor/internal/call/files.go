@@ -82,16 +82,22 @@ func (f *collection) fill(r *api.Result) {
 	if found.Truncated {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the workspace has more than the %d files that are listed", len(found.Files)))
 	}
-	var skipped []api.File
+	var skipped, closed []api.File
 	for _, file := range found.Files {
 		one := api.File{Path: file.Path, Bytes: file.Bytes, Skipped: file.Skipped}
 		if r.Files = append(r.Files, one); one.Skipped != "" {
 			skipped = append(skipped, one)
+			if file.Mode.IsDir() && file.Skipped != export.Mount {
+				closed = append(closed, one)
+			}
 		}
 	}
 	if len(skipped) > 0 && f.copies {
 		r.FilesIncomplete = true
 		r.Warnings = append(r.Warnings, notCopied(skipped))
+	} else if len(closed) > 0 {
+		r.FilesIncomplete = true
+		r.Warnings = append(r.Warnings, notListed(closed))
 	}
 }
 
@@ -102,4 +108,13 @@ func notCopied(skipped []api.File) string {
 		return "1 of the workspace's files was not copied: " + first
 	}
 	return fmt.Sprintf("%d of the workspace's files were not copied, such as %s", len(skipped), first)
+}
+
+// notListed says it of folders whose files nobody has seen.
+func notListed(folders []api.File) string {
+	first := fmt.Sprintf("%q: %s", folders[0].Path, folders[0].Skipped)
+	if len(folders) == 1 {
+		return "what is in 1 of the workspace's folders is not listed: " + first
+	}
+	return fmt.Sprintf("what is in %d of the workspace's folders is not listed, such as %s", len(folders), first)
 }
