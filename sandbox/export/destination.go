@@ -87,28 +87,14 @@ func emptied(file *os.File, found fs.FileInfo) error {
 	return file.Truncate(0)
 }
 
-// vacant wants none of the files' names to exist.
-func (d *destination) vacant(files []File) error {
-	for _, f := range files {
-		if f.Skipped != "" {
-			continue
-		}
-		switch _, err := d.root.Lstat(f.Path); {
-		case err == nil:
-			return fmt.Errorf("%s exists already: remove it, or choose another folder", d.name(f))
-		case !errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("cannot look for %s: %w", d.name(f), text.Cause(err))
-		}
-	}
-	return nil
-}
-
 func (d *destination) name(f File) string { return filepath.Join(d.root.Name(), f.Path) }
 
 // take copies a file. skipped says why it cannot be taken, err why nothing can.
 func (d *destination) take(ctx context.Context, source io.Reader, f File) (skipped string, err error) {
 	file, err := d.create(f)
 	switch {
+	case errors.Is(err, fs.ErrExist):
+		return "something of its name exists there already: remove it, or choose another folder", nil
 	case unusable(err):
 		return "its name cannot be used there: " + text.Cause(err).Error(), nil
 	case full(err):
@@ -136,10 +122,9 @@ func (d *destination) create(f File) (*os.File, error) {
 	return d.root.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644|f.Mode&0o100)
 }
 
-// unusable knows the names that a file system refuses or has already, for
-// instance because it ignores case. They were vacant before the copying.
+// unusable knows the names that a file system refuses, and those below a file.
 func unusable(err error) bool {
-	for _, errno := range []error{unix.EEXIST, unix.ENOTDIR, unix.EISDIR, unix.EINVAL, unix.EILSEQ, unix.ENAMETOOLONG} {
+	for _, errno := range []error{unix.ENOTDIR, unix.EISDIR, unix.EINVAL, unix.EILSEQ, unix.ENAMETOOLONG} {
 		if errors.Is(err, errno) {
 			return true
 		}

@@ -87,19 +87,10 @@ func List(ctx context.Context, workspace *os.File, l Limits) (Listing, error) {
 // them; all less the umask, and owned by the caller. Times, attributes, hard
 // links and empty folders are not kept.
 //
-// It overwrites nothing: if the name of any file that it would take exists, it
-// fails before it has copied anything. After other errors the listing has
-// what was copied before, which stays; no file is left half-written.
+// It overwrites nothing: a file whose name exists is skipped. After an error the
+// listing has what was copied before, which stays; no file is left half-written.
 func Copy(ctx context.Context, workspace *os.File, to *os.Root, l Limits) (Listing, error) {
-	listing, err := List(ctx, workspace, l)
-	if err != nil {
-		return Listing{}, err
-	}
-	d := &destination{root: to, chunk: make([]byte, chunkBytes)}
-	if err := d.vacant(listing.Files); err != nil {
-		return Listing{}, err
-	}
-	return run(ctx, workspace, l, d)
+	return run(ctx, workspace, l, &destination{root: to, chunk: make([]byte, chunkBytes)})
 }
 
 func run(ctx context.Context, workspace *os.File, l Limits, d *destination) (Listing, error) {

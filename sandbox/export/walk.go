@@ -142,7 +142,7 @@ func (w *walk) failed(f File, err error) error {
 	return w.skip(f, "unreadable: "+text.Cause(err).Error())
 }
 
-// Mount is why what is mounted in the workspace, and not a part of it, is skipped.
+// Mount is why something that is mounted in the workspace, and not a part of it, is skipped.
 const Mount = "a mount"
 
 // kind names what is never taken.

@@ -114,7 +114,7 @@ func notCopied(skipped []api.File) string {
 func notListed(folders []api.File) string {
 	first := fmt.Sprintf("%q: %s", folders[0].Path, folders[0].Skipped)
 	if len(folders) == 1 {
-		return "what is in 1 of the workspace's folders is not listed: " + first
+		return "the files of 1 of the workspace's folders are not listed: " + first
 	}
-	return fmt.Sprintf("what is in %d of the workspace's folders is not listed, such as %s", len(folders), first)
+	return fmt.Sprintf("the files of %d of the workspace's folders are not listed, such as %s", len(folders), first)
 }

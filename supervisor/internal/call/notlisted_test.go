@@ -15,8 +15,8 @@ func TestFilesOfSkippedFolders(t *testing.T) {
 	}
 	for want, files := range map[string][]export.File{
 		"": {{Path: "link", Mode: fs.ModeSymlink, Skipped: "symbolic link"}, dir("m", export.Mount)},
-		`what is in 1 of the workspace's folders is not listed: "d": deep`:               {{Path: "a"}, dir("d", "deep")},
-		`what is in 2 of the workspace's folders is not listed, such as "d": unreadable`: {dir("d", "unreadable"), dir("e", "deep")},
+		`the files of 1 of the workspace's folders are not listed: "d": deep`:               {{Path: "a"}, dir("d", "deep")},
+		`the files of 2 of the workspace's folders are not listed, such as "d": unreadable`: {dir("d", "unreadable"), dir("e", "deep")},
 	} {
 		f := &collection{ctx: t.Context(), cancel: func() {}, found: export.Listing{Files: files}, done: make(chan struct{})}
 		close(f.done)
