@@ -91,6 +91,17 @@ func (a Ask) caller() bool { return a.Layer == LayerCall || a.Layer == LayerClie
 
 func (a Ask) who() string { return who(a.Layer, a.Detail) }
 
+// wanted is the timeout for a warning: a hint that is beyond all bounds was cut to one.
+func (a Ask) wanted() string {
+	switch a.Timeout {
+	case longestHint:
+		return Format(a.Timeout) + " or more"
+	case -longestHint:
+		return Format(a.Timeout) + " or less"
+	}
+	return Format(a.Timeout)
+}
+
 func who(layer Layer, detail string) string {
 	if detail == "" {
 		return string(layer)

@@ -138,11 +138,11 @@ func (s *settlement) judge(a Ask) time.Duration {
 		return highest
 	case a.Timeout < lowest:
 		s.warnings.addf("timeout %s asked by %s is below the minimum %s of %s: %s is used",
-			Format(a.Timeout), a.who(), Format(lowest), s.bounds.min.of(s.profile), Format(lowest))
+			a.wanted(), a.who(), Format(lowest), s.bounds.min.of(s.profile), Format(lowest))
 		return lowest
 	case a.Timeout > highest:
 		s.warnings.addf("timeout %s asked by %s is above the maximum %s of %s: %s is used",
-			Format(a.Timeout), a.who(), Format(highest), s.bounds.max.of(s.profile), Format(highest))
+			a.wanted(), a.who(), Format(highest), s.bounds.max.of(s.profile), Format(highest))
 		return highest
 	}
 	return a.Timeout

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
@@ -44,7 +45,7 @@ func (p *pools) join(of Pool) *pool {
 	gate := p.gates[of]
 	if gate == nil {
 		limits := p.queue
-		limits.Running = of.Running
+		limits.Running, limits.Setting = of.Running, fmt.Sprintf("running: %d (%s)", of.Running, of.Name)
 		gate = &pool{Gate: admission.New(limits)}
 		p.gates[of] = gate
 	}

@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,4 +35,22 @@ func TestAPoolLeavesSlotsToOthers(t *testing.T) {
 	}
 	wait.Until(t, "nothing waits", func() bool { h := host.Host(); return h.Running+h.Waiting == 0 })
 	wantStatus(t, host.Call(t.Context(), pooled("echo")), api.StatusOK)
+}
+
+// What no slot of a pool became free for names the pool's setting.
+func TestAFullPoolNamesItsSetting(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 2, Queue: 8, Wait: time.Millisecond}})
+	pooled := request("silent", `{}`)
+	pooled.Pool, pooled.Timeouts = supervisor.Pool{Name: "toolhost.yaml:3", Running: 1}, within(time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first := host.Start(ctx, pooled)
+	wait.Until(t, "one runs", func() bool { return host.Host().Running == 1 })
+	r := host.Call(t.Context(), pooled)
+	if wantStatus(t, r, api.StatusOverloaded); !strings.Contains(r.Message, "1 call is running, as many as running: 1 (toolhost.yaml:3) lets run") {
+		t.Error(r.Message)
+	}
+	cancel()
+	first.Result()
 }

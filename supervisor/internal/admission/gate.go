@@ -17,6 +17,8 @@ type Limits struct {
 	// longest that one waits.
 	Running, Queue int
 	Wait           time.Duration
+	// Setting is what says Running, for errors; empty where that is the host's own.
+	Setting string
 	// LeaveFor is how long after its last call a share without slots has one left free
 	// for it by those that have some, so that its next call finds one; a fourth of all
 	// are left at most. 0 leaves none.
@@ -157,7 +159,19 @@ func (g *Gate) busy(share Share) (why string, quota bool) {
 	if g.running < g.limits.Running && g.beside(share.Key, g.left()) > 0 {
 		return fmt.Sprintf("%d calls are running, and the other slots (%d) are left to those who called in the last %s", g.running, g.limits.Running-g.running, g.limits.LeaveFor), false
 	}
-	return fmt.Sprintf("%d calls are running", g.limits.Running), false
+	return g.full(), false
+}
+
+// full says that all slots are taken.
+func (g *Gate) full() string {
+	said := fmt.Sprintf("%d calls are running", g.limits.Running)
+	if g.limits.Running == 1 {
+		said = "1 call is running"
+	}
+	if g.limits.Setting != "" {
+		said += ", as many as " + g.limits.Setting + " lets run at once (raise it to have more)"
+	}
+	return said
 }
 
 // enter takes slots or a place in the queue, also if there is room for it but not
@@ -178,7 +192,7 @@ func (g *Gate) enter(w *waiter) error {
 	if len(g.waiting) <= g.limits.Queue {
 		return nil
 	}
-	full := &OverloadedError{fmt.Sprintf("%d calls are running and all %d places in the queue are taken", g.running, g.limits.Queue), false}
+	full := &OverloadedError{fmt.Sprintf("%s and all %d places in the queue are taken", g.full(), g.limits.Queue), false}
 	out := g.greediest(w)
 	g.remove(out)
 	if out == w {

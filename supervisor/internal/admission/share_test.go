@@ -246,3 +246,17 @@ func TestHalfOfTheSlotsAreLeftAtMost(t *testing.T) {
 		w.have(t, "greedy greedy")
 	})
 }
+
+// What is full names the setting that it follows from, if that is not the host's.
+func TestFullNamesItsSetting(t *testing.T) {
+	t.Parallel()
+	for want, limits := range map[string]Limits{
+		"1 call is running":   {Running: 1},
+		"2 calls are running": {Running: 2},
+		"1 call is running, as many as running: 1 (toolhost.yaml:3) lets run at once (raise it to have more)": {Running: 1, Setting: "running: 1 (toolhost.yaml:3)"},
+	} {
+		if got := New(limits).full(); got != want {
+			t.Errorf("%+v: %q", limits, got)
+		}
+	}
+}

@@ -44,8 +44,27 @@ func (c *Call) hintAtGrants(r *api.Result) {
 	for _, path := range r.Retry.NotGranted {
 		flags = append(flags, "--read "+text.ShellWord(path))
 	}
-	hint := strings.Join(r.Retry.NotGranted, " and ") + " of the host was not granted to the call: if it may see that, grant it (" + strings.Join(flags, " ") + ", or read: in toolhost.yaml)"
+	were, that, them := " were", "those", "them"
+	if len(flags) == 1 {
+		were, that, them = " was", "that", "it"
+	}
+	hint := strings.Join(r.Retry.NotGranted, " and ") + " of the host" + were + " not granted to the call: if it may see " + that + ", grant " + them + " (" + strings.Join(flags, " ") + ", or read: in toolhost.yaml)"
 	r.Retry.Hint = joined(r.Retry.Hint, hint)
+}
+
+// lacking are the words, in lower case, of programs that have not reached a file.
+var lacking = []string{"no such", "not found", "notfound", "not exist", "missing", "enoent", "denied", "eacces", "eperm", "not permitted", "cannot", "can't", "could not", "couldn't", "unable", "failed"}
+
+// lacks gives the lines in which a program says that it has not reached something.
+func lacks(said string) string {
+	var lines []string
+	for line := range strings.Lines(said) {
+		lower := strings.ToLower(line)
+		if slices.ContainsFunc(lacking, func(words string) bool { return strings.Contains(lower, words) }) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 // look is notGranted with a bound on how long it takes, and on what hangs.
@@ -69,14 +88,15 @@ func (c *Call) look(names []string) []string {
 	}
 }
 
-// namedPaths are those that arguments or the tool's words name: absolute ones of
-// either, relative ones of both, from the folder in which the call was made.
+// namedPaths are those of which the tool's words say that it has not reached them;
+// relative ones are in the arguments, too, from the folder in which the call was made.
 func (c *Call) namedPaths(r *api.Result) (paths []string) {
 	said := r.Output.Stderr.Head[:min(len(r.Output.Stderr.Head), maxNamedText)]
 	said += "\n" + r.Output.Stderr.Tail[max(0, len(r.Output.Stderr.Tail)-maxNamedText):]
 	if r.ToolError != nil {
 		said += "\n" + r.ToolError.Message[:min(len(r.ToolError.Message), maxNamedText)]
 	}
+	said = lacks(said)
 	here, err := os.Getwd()
 	if err != nil || c.p.Dir != sandbox.Workspace {
 		here = ""
@@ -85,10 +105,10 @@ func (c *Call) namedPaths(r *api.Result) (paths []string) {
 		switch {
 		case len(paths) == maxNamedPaths:
 			return paths
-		case !printable(word):
+		case !printable(word) || !strings.Contains(said, word):
 			continue
 		case filepath.IsAbs(word):
-		case here == "" || !slices.Contains(c.argumentWords(), word) || !strings.Contains(said, word):
+		case here == "" || !slices.Contains(c.argumentWords(), word):
 			continue
 		default:
 			word = filepath.Join(here, word)

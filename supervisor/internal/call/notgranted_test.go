@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -22,6 +23,24 @@ func TestPathsIn(t *testing.T) {
 		"": nil,
 	} {
 		if got := pathsIn(said); !slices.Equal(got, want) {
+			t.Errorf("%q names %q, want %q", said, got, want)
+		}
+	}
+}
+
+// A path is asked after where the tool says that it has not reached it.
+func TestNamedPaths(t *testing.T) {
+	for said, want := range map[string][]string{
+		"cat: /srv/a: No such file or directory\nsee /srv/b": {"/srv/a"},
+		"open /srv/a: Permission denied":                     {"/srv/a"},
+		"see /srv/a":                                         nil,
+		"":                                                   nil,
+		"cat: /srv/x y: No such file or directory": {"/srv/x", "/srv/x y"},
+	} {
+		c := bare(spec.Request{Command: &spec.Command{Argv: []string{"sh", "-c", "ln -s /etc/shadow l; exit 1", "/srv/x y"}}})
+		r := &api.Result{}
+		r.Output.Stderr.Head = said
+		if got := c.namedPaths(r); !slices.Equal(got, want) {
 			t.Errorf("%q names %q, want %q", said, got, want)
 		}
 	}
