@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -92,13 +93,16 @@ func (r *Resolved) openGrant(j *judge, path string, write bool) (grant, error) {
 	return grant{source: o.path, target: shown, write: write}, nil
 }
 
+// ErrKind is why a socket, a FIFO or a device cannot be granted.
+var ErrKind = errors.New("it is neither a file nor a folder")
+
 // check says why something cannot be granted under the name target.
 func (j *judge) check(o *opened, target string, write bool) error {
 	if err := j.checkIdentity(o, target, write); err != nil {
 		return err
 	}
 	if kind := o.stat.Mode & unix.S_IFMT; kind != unix.S_IFDIR && kind != unix.S_IFREG {
-		return fmt.Errorf("it is neither a file nor a folder")
+		return ErrKind
 	}
 	return j.checkBelow(o, write)
 }

@@ -219,6 +219,16 @@ func (r Resolved) WritesBelow(path string) bool {
 	return r.writes(path, func(real, source string) bool { return within(source, real) })
 }
 
+// KeepFrom refuses writing to folders which others are executed, or trusted, by.
+func (r Resolved) KeepFrom(trusted []string) error {
+	for _, path := range trusted {
+		if r.MayWrite(path) || r.WritesBelow(path) {
+			return fmt.Errorf("cannot grant writing to %s, which is toolhost's own, or to a folder around it: grant what is needed below or beside it", path)
+		}
+	}
+	return nil
+}
+
 // writes compares the real path with all that the call may write to. Most calls may
 // write to nothing of the host's, and then nothing is looked up.
 func (r Resolved) writes(path string, match func(real, source string) bool) bool {

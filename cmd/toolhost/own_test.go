@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -97,6 +99,34 @@ func TestOwnFilesBelowAGrantOfTheCommandLine(t *testing.T) {
 	for name, want := range map[string]string{"w/state/token": "thetoken", "w/toolhost.yaml": "state: state\ntools: {}\n"} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
 			t.Errorf("%s is now %q, %v", name, text, err)
+		}
+	}
+}
+
+// What no call could be granted is found before there is one.
+func TestValidateFindsWhatCannotBeGranted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.Listen("unix", filepath.Join(dir, "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	if err := os.MkdirAll(filepath.Join(dir, "around", "store"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for grant, want := range map[string]string{
+		"write: [fifo]": "neither a file nor a folder", "read: [socket]": "neither a file nor a folder", "write: [around]": "toolhost's own, or to a folder around it",
+	} {
+		file := "dirs: {store: around/store}\ntools: {look: {command: [id], " + grant + "}}\n"
+		if err := os.WriteFile(filepath.Join(dir, "toolhost.yaml"), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, code := runIn(dir, testBinary(t), "config", "validate", "--config", "toolhost.yaml"); code != 2 || !strings.Contains(out, want) {
+			t.Errorf("%s: %d: %s", grant, code, out)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"os"
@@ -66,15 +67,15 @@ func absolute(path string) string {
 	return path
 }
 
-// CheckGrants finds what a configuration grants of Own. Paths that cannot be granted
-// for another reason are the calls' to refuse: they may only be missing for now.
+// CheckGrants finds what a configuration grants of Own, and what is neither a file nor a
+// folder. Paths that cannot be granted for another reason are the calls' to refuse: they may only be missing for now.
 func CheckGrants(loaded *config.Loaded, dir string) error {
 	var guard sandbox.Guard
 	defer guard.Close()
 	own := beforehand(loaded, dir)
 	var problems config.Problems
 	check := func(t config.Tool, path string) {
-		if err := checkGrants(&guard, own, t.Sandbox); err != nil {
+		if err := checkGrants(&guard, own, loaded.Config.OwnDirs(), t.Sandbox); err != nil {
 			problems = append(problems, config.Problem{Position: t.Source.Position, Path: path, Message: err.Error()})
 		}
 	}
@@ -95,7 +96,7 @@ func CheckGrants(loaded *config.Loaded, dir string) error {
 func CheckPolicy(loaded *config.Loaded, dir string, policy sandbox.Policy) error {
 	var guard sandbox.Guard
 	defer guard.Close()
-	return checkGrants(&guard, beforehand(loaded, dir), policy)
+	return checkGrants(&guard, beforehand(loaded, dir), loaded.Config.OwnDirs(), policy)
 }
 
 // beforehand is Own before there are calls: the key of a fleet is made until then.
@@ -107,14 +108,17 @@ func beforehand(loaded *config.Loaded, dir string) sandbox.Own {
 
 // checkGrants looks at each path by itself: one that is missing must not hide
 // another.
-func checkGrants(guard *sandbox.Guard, own sandbox.Own, policy sandbox.Policy) error {
+func checkGrants(guard *sandbox.Guard, own sandbox.Own, trusted []string, policy sandbox.Policy) error {
 	var errs []error
 	for _, one := range singly(policy) {
 		resolved, err := one.Resolve()
+		if errors.Is(err, sandbox.ErrKind) {
+			errs = append(errs, err)
+		}
 		if err != nil {
 			continue
 		}
-		if err := guard.Judge(&resolved, own); err != nil {
+		if err := cmp.Or(resolved.KeepFrom(trusted), guard.Judge(&resolved, own)); err != nil {
 			errs = append(errs, err)
 		}
 		resolved.Close()

@@ -1,7 +1,6 @@
 package prepare
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/toolhost/toolhost/sandbox"
@@ -17,10 +16,8 @@ func (p *Preparer) keepOwn(policy *sandbox.Resolved, work Work) error {
 	if p.SpillDir != "" && !slices.Contains(own.Fixed, p.SpillDir) {
 		own.Fixed = append(slices.Clip(own.Fixed), p.SpillDir)
 	}
-	for _, path := range p.Trusted { // which others are executed, or trusted, by
-		if policy.MayWrite(path) || policy.WritesBelow(path) {
-			return fmt.Errorf("cannot grant writing to %s, which is toolhost's own, or to a folder around it: grant what is needed below or beside it", path)
-		}
+	if err := policy.KeepFrom(p.Trusted); err != nil {
+		return err
 	}
 	if work == ForExplain {
 		return p.guard.Judge(policy, own)
