@@ -88,7 +88,7 @@ func (c *Call) look(names []string) []string {
 	}
 }
 
-// namedPaths are those of which the tool's words say that it has not reached them;
+// namedPaths are those that the tool has not reached, by its own words;
 // relative ones are in the arguments, too, from the folder in which the call was made.
 func (c *Call) namedPaths(r *api.Result) (paths []string) {
 	said := r.Output.Stderr.Head[:min(len(r.Output.Stderr.Head), maxNamedText)]
