@@ -60,6 +60,7 @@ var beyondWorkers = map[string]map[string]beyond{
 		"TestPrestartBeginsWithTheFirstCall":                prestarted,
 		"TestAPrestartedProcessFitsItsCall":                 prestarted,
 		"TestPrestartBudget":                                prestarted,
+		"TestEndIdleWhileOneIsStarted":                      {why: prestarted.why, shows: hangs},
 
 		"TestASandboxWaitsForTheNextCall": {why: "a worker refuses it by name: stdin of the caller's", shows: "policy_violation"},
 		"TestASandboxFitsItsCall":         unlocked,
