@@ -28,14 +28,19 @@ func (p *played) works(share float64) {
 	for range 1000 {
 		p.changes(1)
 		time.Sleep(time.Millisecond)
+		p.mu.Lock()
 		p.cpu += time.Duration(share * float64(time.Millisecond))
+		p.mu.Unlock()
 		p.changes(-1)
 	}
 }
 
 func (p *played) has(processors int, when string) {
 	p.t.Helper()
-	if synctest.Wait(); p.processors != processors {
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.processors != processors {
 		p.t.Errorf("%s: %d processors, want %d", when, p.processors, processors)
 	}
 }
