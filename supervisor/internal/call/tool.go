@@ -11,7 +11,6 @@ import (
 	"github.com/toolhost/toolhost/internal/plugin/handshake"
 	"github.com/toolhost/toolhost/internal/stack"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/supervisor/internal/capture"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/pace"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
@@ -186,7 +185,7 @@ func (o *owner) onResult(result *pluginv1.Result, now time.Time) {
 // keepSent keeps and counts content that a plugin has sent.
 func (o *owner) keepSent(sent *pluginv1.Content) {
 	content := contentOf(sent)
-	o.output.count(capture.Size(content))
+	o.output.count(content.Bytes())
 	if most := int(o.p.Bounds.OutputBytes / 2); content.Type == "text" && len(content.Extra) > most {
 		o.warnLeftOut(withoutFields, fmt.Errorf("a text has %d bytes of them, over the %d that half of `output` is", len(content.Extra), most))
 		content.Extra = nil

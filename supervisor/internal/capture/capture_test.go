@@ -175,7 +175,7 @@ func FuzzItems(f *testing.F) {
 			if i%3 == 2 {
 				item = value(int(size) + 1)
 			}
-			total += int64(Size(item))
+			total += int64(item.Bytes())
 			s.Add(item)
 		}
 		seen, kept, dropped := s.Counts()

@@ -11,10 +11,6 @@ import (
 
 func isText(c api.Content) bool { return c.Type == "text" }
 
-// Size is what a piece of content counts for, in bytes, further fields included. Text
-// can be cut anywhere, all else only be dropped.
-func Size(c api.Content) int { return c.Bytes() }
-
 // itemCost is about what a piece takes beside its bytes.
 const itemCost = 256
 
@@ -24,7 +20,7 @@ func cost(c api.Content) int {
 	if isText(c) && !c.Block {
 		return len(c.Text)
 	}
-	return Size(c) + itemCost
+	return c.Bytes() + itemCost
 }
 
 // maxRunBytes bounds the texts that short ones are joined to until the end: a
@@ -63,7 +59,7 @@ func NewItems(limit int64) *Items { return &Items{limit: limit, half: int(max(li
 
 // Add takes the next piece.
 func (s *Items) Add(item api.Content) {
-	s.seen += int64(Size(item))
+	s.seen += int64(item.Bytes())
 	if s.headFull || !s.addHead(&item) {
 		s.addTail(item)
 	}
@@ -108,7 +104,7 @@ func (s *Items) dropOldest(excess int) {
 		return
 	}
 	s.shift()
-	s.forget(cost(oldest.item)+len(left), Size(oldest.item)+len(left))
+	s.forget(cost(oldest.item)+len(left), oldest.item.Bytes()+len(left))
 	if !isText(oldest.item) {
 		s.forgetValue(oldest.item)
 	}
@@ -126,8 +122,8 @@ func (s *Items) shift() {
 }
 
 func (s *Items) forgetValue(item api.Content) {
-	if s.droppedValues++; s.droppedValues == 1 || Size(item) > s.largest {
-		s.largest, s.largestKind = Size(item), kindOf(item)
+	if s.droppedValues++; s.droppedValues == 1 || item.Bytes() > s.largest {
+		s.largest, s.largestKind = item.Bytes(), kindOf(item)
 	}
 }
 
