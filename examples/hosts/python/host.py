@@ -120,40 +120,54 @@ def say(text, end="\n"):
 
 
 class Asker:
-    """Asks on the terminal; a turn has one question at a time. A thread of its own
-    reads the lines, for a question may be settled elsewhere before somebody types:
-    nothing waits for that thread, and a line begun for one question answers no other."""
+    """Asks on the terminal, one question at a time. A thread of its own reads the
+    lines, for a question may be settled elsewhere before somebody types: nothing
+    waits for that thread, and a line begun for one question answers no other."""
 
     def __init__(self, daemon, yes):
-        self.daemon, self.yes, self.question, self.wanted = daemon, yes, None, queue.SimpleQueue()
+        self.daemon, self.yes, self.lock = daemon, yes, threading.Lock()
+        self.open, self.wanted = {}, queue.SimpleQueue()  # the first of the open ones is shown
         threading.Thread(target=self.read, daemon=True).start()
 
     def ask(self, question):
-        say(f"{question['toolName']}: {question['prompt']}")
         if "schema" in question:
             self.answer(question, {"unanswered": "failed"})  # a form; this host has none
         elif self.yes:
             self.answer(question, {"approve": True})
         else:
-            self.question = question
+            with self.lock:
+                self.open[question["interactionId"]] = question
+                if len(self.open) == 1:
+                    self.show()
+
+    def show(self):
+        for question in list(self.open.values())[:1]:
+            say(f"{question['toolName']}: {question['prompt']}")
             say("allow? [y/N] ", end="")
             self.wanted.put(question)
 
     def settled(self, response):
-        question, self.question = self.question, None
-        if question:
-            print(file=sys.stderr)
-            say(f"{response['toolName']}: settled elsewhere, {response['outcome']}")
+        self.close(response["interactionId"], f"\n{response['toolName']}: settled elsewhere, {response['outcome']}")
+
+    def close(self, interaction, why=""):
+        """Says whether the question was open; if it was shown, the next one is."""
+        with self.lock:
+            shown = interaction in list(self.open)[:1]
+            was_open = self.open.pop(interaction, None) is not None
+            if shown:
+                for line in why.splitlines():
+                    say(line)
+                self.show()
+            return was_open
 
     def read(self):
         stdin = open(0, "rb", buffering=0, closefd=False)  # Python cannot exit while a thread reads the buffered one
         while True:
             question = self.wanted.get()
             line = stdin.readline()
-            if question is not self.question:
+            if not self.close(question["interactionId"]):
                 say("(that came too late for the last question)")
                 continue
-            self.question = None
             yes = line.strip().lower() in (b"y", b"yes")
             self.answer(question, {"approve": yes} if line else {"unanswered": "failed"})  # the end: nobody is there
 

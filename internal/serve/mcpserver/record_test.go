@@ -7,16 +7,20 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/turn"
 )
 
-// fullLater takes records until it is full.
-type fullLater struct{ full atomic.Bool }
+// fullOnceStarted takes no records after that of a call's start.
+type fullOnceStarted struct{ full atomic.Bool }
 
-func (f *fullLater) Append(...turn.Record) error {
+func (f *fullOnceStarted) Append(records ...turn.Record) error {
 	if f.full.Load() {
 		return errors.New("no space left on device")
+	}
+	for _, r := range records {
+		if r.Event.Kind == api.EventStarted {
+			f.full.Store(true)
+		}
 	}
 	return nil
 }
@@ -25,29 +29,12 @@ func (f *fullLater) Append(...turn.Record) error {
 func TestUnrecordedResult(t *testing.T) {
 	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
-		journal := &fullLater{}
-		c := connect(t, newServer(t, setup{journal: journal}), k, nil)
-		mark := newMark()
-		p := params("hang", arguments{Mark: mark})
+		c := connect(t, newServer(t, setup{journal: &fullOnceStarted{}}), k, nil)
+		p := params("hang", arguments{Mark: newMark()})
 		p.Meta = map[string]any{"dev.toolhost/timeoutMs": 4000}
-		done := make(chan *api.Result, 1)
-		go func() {
-			r, err := c.CallTool(wait.Context(t), p)
-			if err != nil {
-				t.Error(err)
-				done <- &api.Result{}
-				return
-			}
-			own := execution(t, r)
-			if !strings.Contains(text(r), "[NOTE] this result is not on record") {
-				t.Errorf("the model is told %q", text(r))
-			}
-			done <- &own
-		}()
-		waitAlive(t, mark)
-		journal.full.Store(true)
-		if own := <-done; !own.Unrecorded || own.Status != api.StatusTimeout {
-			t.Errorf("%+v", own)
+		r := invoke(t, c, p)
+		if own := execution(t, r); !own.Unrecorded || own.Status != api.StatusTimeout || !strings.Contains(text(r), "[NOTE] this result is not on record") {
+			t.Errorf("the model is told %q, the client %+v", text(r), own)
 		}
 	})
 }
