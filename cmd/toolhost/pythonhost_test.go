@@ -153,8 +153,12 @@ func TestPythonHostTakesNoLateAnswer(t *testing.T) {
 		said.WriteByte('\n')
 	}
 	asks()
-	if err := d.Answer(wait.Context(t), d.await(t, "asking").PendingInteractions[0].ID, api.Answer{Approve: true}); err != nil {
-		t.Error(err)
+	for _, i := range d.await(t, "asking").PendingInteractions {
+		if strings.Contains(said.String(), "interaction_request "+i.CallID) {
+			if err := d.Answer(wait.Context(t), i.ID, api.Answer{Approve: true}); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 	asks()
 	_, _ = io.WriteString(stdin, "y\nn\n")
