@@ -80,7 +80,7 @@ func (b *batch) count(e *entry, on bool) {
 
 // eventBuffer is how far the turn may lag behind one call before the call's
 // events count as missed.
-const eventBuffer = 16
+const eventBuffer = 64
 
 // requestOf fills in the tool's template.
 func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
