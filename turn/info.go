@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -27,8 +28,8 @@ type Info struct {
 	StreamLeftMs int64 `json:"streamLeftMs"`
 	// TimedOutTools are the names of tools whose time was over, once each.
 	TimedOutTools []string `json:"timedOutTools"`
-	// PendingInteractions are the questions that people are shown at the moment, in no
-	// order.
+	// PendingInteractions are the questions that people are shown at the moment, in
+	// the order in which they expire.
 	PendingInteractions []api.Interaction `json:"pendingInteractions"`
 }
 
@@ -74,5 +75,6 @@ func (t *Turn) describe() Info {
 			info.PendingInteractions = append(info.PendingInteractions, p.Interaction)
 		}
 	}
+	slices.SortFunc(info.PendingInteractions, func(a, b api.Interaction) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
 	return info
 }

@@ -305,3 +305,21 @@ func TestNoWaitsWithoutEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestPendingInteractionsAreInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		for i := range 8 {
+			go func() {
+				_, _, _, _ = turn.Ask(t.Context(), Question{Kind: api.KindConfirm, Prompt: "?", Timeout: time.Duration(60-i) * time.Second})
+			}()
+		}
+		synctest.Wait()
+		info, _ := turn.Info()
+		if list := info.PendingInteractions; len(list) != 8 || !slices.IsSortedFunc(list, func(a, b api.Interaction) int { return a.ExpiresAt.Compare(b.ExpiresAt) }) {
+			t.Errorf("%+v", list)
+		}
+		turn.End()
+	})
+}
