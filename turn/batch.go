@@ -41,10 +41,9 @@ type entry struct {
 	trace     string    // its own trace context, once it is begun
 	missed    int       // events before its end that were not shown
 	since     time.Time
-	waited    time.Duration    // for a human, before it began
-	counted   bool             // it runs, by the turn's clock of tool time
-	placing   func()           // ends the wait for its place among other turns' calls; nil before it
-	placed    bool             // it has that place
+	waited    time.Duration // for a human, before it began
+	counted   bool          // it runs, by the turn's clock of tool time
+	place     placement
 	notes     []string         // for the model
 	forgotten map[[32]byte]int // what the repeat guard had counted before it; nil if it resets nothing
 	settings  []string         // those of notes that are for the operator instead
@@ -129,7 +128,7 @@ func (b *batch) advance() {
 	}
 	running := 0
 	for _, e := range b.entries {
-		if e.stage == stageRunning {
+		if e.runs() {
 			running++
 			if e.tool.Exclusive {
 				return
@@ -139,15 +138,15 @@ func (b *batch) advance() {
 	describing := false
 	for _, e := range b.entries {
 		switch {
-		case e.stage == stageDone:
+		case e.stage == stageDone, e.place.rests && e.place.again == nil:
 			continue
 		case running >= b.t.m.config.Parallel:
 			return
-		case e.stage == stageReady && (!e.tool.Exclusive || running == 0 && !describing):
+		case e.inLine() && (!e.tool.Exclusive || running == 0 && !describing):
 			if b.place(e) {
-				b.start(e)
+				b.begins(e)
 			}
-			if e.stage == stageRunning {
+			if e.runs() {
 				running++
 			}
 		}
@@ -156,6 +155,15 @@ func (b *batch) advance() {
 		}
 		describing = describing || e.stage == stageDescribing
 	}
+}
+
+// begins has a call run that has its place.
+func (b *batch) begins(e *entry) {
+	if e.place.again != nil {
+		b.goesOn(e, nil)
+		return
+	}
+	b.start(e)
 }
 
 func (b *batch) ended(e *entry, result *api.Result) {
@@ -189,9 +197,7 @@ func (b *batch) noteTimeout(e *entry, r *api.Result) {
 // finish gives a call its one result.
 func (b *batch) finish(e *entry, r *api.Result) {
 	e.stage, e.result = stageDone, r
-	if e.placing != nil {
-		e.placing()
-	}
+	e.place.stop()
 	if e.giveUp != nil {
 		e.giveUp()
 	}
@@ -245,7 +251,7 @@ func (b *batch) queued(e *entry) time.Duration {
 	if until.IsZero() {
 		until = b.t.now()
 	}
-	return max(until.Sub(e.asked)-e.waited, 0)
+	return max(until.Sub(e.asked)-e.waited, 0) + e.place.lined
 }
 
 // maxTraceBytes bounds a trace context, which has 55.
@@ -350,7 +356,7 @@ func (b *batch) current() []CurrentTool {
 				CallID: e.key, Tool: e.call.Tool, State: stageNames[e.stage], StartedAt: e.since,
 				TimeoutMs: e.timeout, HumanWaitMs: e.humanWait(b.t.now()).Milliseconds(), Running: e.running.begun(), Worker: e.worker,
 			}
-			if e.queued {
+			if e.queued || e.place.again != nil {
 				c.State, c.StartedAt = stageNames[stageReady], time.Time{}
 			}
 			list = append(list, c)

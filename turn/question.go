@@ -239,7 +239,7 @@ func (b *batch) goOn(e *entry) {
 	e.held = e.humanWait(now)
 	e.heldSince = now
 	e.questions--
-	if e.questions == 0 {
+	if e.questions == 0 && !e.place.rests {
 		b.count(e, true)
 	}
 }

@@ -108,12 +108,14 @@ func (r *rounds) next(in *input, before []*api.Result) (instead *api.Result) {
 	if reason := r.wait(cancel); reason != "" {
 		return abortedBetween(r.e.call, reason)
 	}
-	answers, wrong := r.gather(ctx, in, len(before))
+	answers, wrong, err := r.gather(ctx, in, len(before))
 	switch reason := r.wait(nil); {
 	case reason != "":
 		return abortedBetween(r.e.call, reason)
 	case wrong != "":
 		return unanswered(r.e.call, wrong)
+	case err != nil:
+		return placeless(r.e.call, err)
 	}
 	request := left.bound(r.request)
 	request.Client = withAnswers(request.Client, answers, in.RequestState)
@@ -155,7 +157,7 @@ func unanswered(c Call, wrong string) *api.Result {
 func abortedBetween(c Call, reason api.Reason) *api.Result {
 	r := supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
-		Message: "[CANCELLED] Call aborted by " + string(reason) + " while its server waited for an answer; none of its processes was left.",
+		Message: "[CANCELLED] Call aborted by " + string(reason) + " between two processes of its server, which had asked for something; none was left.",
 	}.Result()
 	r.Retry.SideEffects = "possible"
 	return r
@@ -169,19 +171,20 @@ const idleRound = 100 * time.Millisecond
 // that are granted in its place.
 var noRoots = json.RawMessage(`{"roots":null}`)
 
-// gather has a server's requests answered, by its keys; wrong is what it has done that
-// nobody can answer.
-func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json.RawMessage, wrong string) {
+// gather has a server's requests answered, by its keys, and the call rests meanwhile; wrong
+// is what the server has done that nobody can answer, and err why the call cannot go on.
+func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json.RawMessage, wrong string, err error) {
 	if len(in.InputRequests) == 0 {
 		select {
 		case <-time.After(time.Duration(round) * idleRound):
 		case <-ctx.Done():
 		}
-		return nil, ""
+		return nil, "", nil
 	}
+	r.rest()
 	said := r.b.requests(ctx, r.e, in.InputRequests)
 	if said.Denied != "" {
-		return nil, said.Denied
+		return nil, said.Denied, nil
 	}
 	given := map[string]json.RawMessage{}
 	_ = json.Unmarshal(said.Value, &given) // as it was made
@@ -194,8 +197,11 @@ func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json
 			wrong = "asked for " + one.Method + ", and the client of this call cannot give that"
 		}
 	}
+	if wrong == "" {
+		err = r.again(ctx)
+	}
 	answers, _ = json.Marshal(given) // of what was decoded from JSON
-	return answers, wrong
+	return answers, wrong, err
 }
 
 // input is what a server asks for in place of a result.

@@ -48,7 +48,8 @@ type Tool struct {
 	// Request.Tool.ReadOnly. A call of any other tool resets the repeat guard.
 	ReadOnly bool
 	// Exclusive tools run alone within their turn. Tools that may write
-	// should be.
+	// should be. A call whose server waits for an answer and has no process left
+	// does not run: others do meanwhile, and then it waits in line again.
 	Exclusive bool
 	// Repeatable tools may be called with the same arguments again and again, as
 	// those that step or poll are: the repeat guard leaves them alone.
@@ -123,6 +124,10 @@ type Call struct {
 	// once nobody is asked about it any more. ctx ends when the call does; an
 	// error refuses it.
 	Place func(ctx context.Context) error `json:"-"`
+	// Leave, if not nil, gives that place back while the call's server waits for an
+	// answer without a process; then Place is called again. It must not wait. The place
+	// that a call has at its end is the host's to give back.
+	Leave func() `json:"-"`
 	// Before is how often the host has seen the same call before, in other turns
 	// of the same conversation: the repeat guard counts on from there.
 	Before int `json:"-"`
