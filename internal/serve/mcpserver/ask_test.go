@@ -13,8 +13,13 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/turn"
 )
+
+// asking has a tool need an approval.
+func asking(tool *catalog.Tool) { tool.Mode = turn.ModeAsk }
 
 // human answers what clients are asked, and remembers it.
 type human struct {

@@ -33,7 +33,8 @@ type call struct {
 	offer    offer
 	rounds   bool          // it asks by answering requests
 	mute     bool          // its request cannot be answered so
-	leave    func()        // gives its place back; read once its turn is over
+	leave    func()        // gives its place back; the turn's, and read once that is over
+	placed   bool          // it has had a place, as well
 	asked    chan struct{} // a question is new; holds one
 	done     chan struct{} // closed when result is there
 	caughtUp chan struct{} // closed when all that happened before was sent
@@ -142,7 +143,7 @@ func (s *Server) begin(one *session, client string, made turn.Call, interactive 
 		}
 		return nil, err
 	}
-	c.t, c.made.Place = t, c.place
+	c.t, c.made.Place, c.made.Leave = t, c.place, c.rest
 	if err := s.admit(c); err != nil {
 		t.End()
 		one.leave()
@@ -185,16 +186,32 @@ func (s *Server) admit(c *call) error {
 // place waits for the call's place in the session. A human who is asked whether
 // it may be made has answered before: nobody waits for that in line.
 func (c *call) place(ctx context.Context) error {
-	leave, err := c.session.gate.enter(ctx, c.offer.exclusive)
+	leave, err := c.session.gate.enter(ctx, c, c.offer.exclusive)
 	if err != nil {
 		return err
 	}
-	c.session.began()
-	c.leave = func() {
-		c.session.rests()
-		leave()
+	c.leave = leave
+	if !c.placed {
+		c.placed = true
+		c.session.began()
 	}
 	return nil
+}
+
+// rest gives the place back while the call waits for an answer without a process: the client
+// may never come back. Then the call waits in line again. One whose process is there keeps
+// its place, also if it waits for an answer: those behind are told so, see behind.
+func (c *call) rest() {
+	c.leave()
+	c.leave = func() {}
+}
+
+// free gives back what a call had in its session.
+func (c *call) free() {
+	if c.placed {
+		c.session.rests()
+	}
+	c.leave()
 }
 
 // run makes the call. Its place in the session is free again once the turn has
@@ -205,7 +222,7 @@ func (c *call) run() {
 	var watched sync.WaitGroup
 	watched.Go(c.watch)
 	defer watched.Wait()
-	defer func() { c.leave() }()
+	defer c.free()
 	defer c.t.End() // before leaving
 	results, err := c.t.Run(context.Background(), []turn.Call{c.made})
 	if err != nil {
@@ -324,10 +341,23 @@ func (c *call) timeUp() {
 	ending := c.ending || c.aborted
 	c.mu.Unlock()
 	if !ending {
-		c.because("The call was ended: " + whyUntil(c.s.timeout(c.client)) + ".")
+		c.because("The call was ended: " + c.behind() + whyEnded(c.s.timeout(c.client)) + ".")
 		c.t.Expire() // what nobody has approved is denied for that
 		c.abort(api.ReasonTimeout)
 	}
+}
+
+// behind says what a call waits for that is in line; empty if it is not.
+func (c *call) behind() string {
+	first := c.session.gate.ahead(c)
+	if first == nil {
+		return ""
+	}
+	asks := ""
+	if info, _ := first.t.Info(); len(info.PendingInteractions) > 0 {
+		asks = ", which waits for an answer to a question of its own"
+	}
+	return fmt.Sprintf("it waited in line behind a call of the tool %q%s, and ", first.made.Tool, asks)
 }
 
 // resume joins a request that comes back with answers to the call that has

@@ -13,12 +13,12 @@ type gate struct {
 	most int
 
 	mu      sync.Mutex
-	running int
-	alone   bool // an exclusive call runs
+	inside  []*waiter // in the order in which they were let in
 	waiting []*waiter
 }
 
 type waiter struct {
+	of        *call
 	exclusive bool
 	ready     chan struct{} // closed when it may run
 }
@@ -30,8 +30,8 @@ var errFull = errors.New("too many calls of this session wait: make fewer at onc
 
 // enter waits for its place, or for ctx's end. Without an error leave must be
 // called.
-func (g *gate) enter(ctx context.Context, exclusive bool) (leave func(), err error) {
-	w := &waiter{exclusive: exclusive, ready: make(chan struct{})}
+func (g *gate) enter(ctx context.Context, of *call, exclusive bool) (leave func(), err error) {
+	w := &waiter{of: of, exclusive: exclusive, ready: make(chan struct{})}
 	g.mu.Lock()
 	if len(g.waiting) >= maxWaiting {
 		g.mu.Unlock()
@@ -56,23 +56,31 @@ func (g *gate) enter(ctx context.Context, exclusive bool) (leave func(), err err
 func (g *gate) admit() {
 	for len(g.waiting) > 0 {
 		w := g.waiting[0]
-		if g.alone || w.exclusive && g.running > 0 || g.running >= g.most {
+		alone := w.exclusive || len(g.inside) > 0 && g.inside[0].exclusive
+		if alone && len(g.inside) > 0 || len(g.inside) >= g.most {
 			return
 		}
 		g.waiting = g.waiting[1:]
-		g.running++
-		g.alone = w.exclusive
+		g.inside = append(g.inside, w)
 		close(w.ready)
 	}
+}
+
+// ahead is the first of the calls that one in line waits for to leave; nil for one that is
+// not in line.
+func (g *gate) ahead(of *call) *call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.inside) == 0 || !slices.ContainsFunc(g.waiting, func(w *waiter) bool { return w.of == of }) {
+		return nil
+	}
+	return g.inside[0].of
 }
 
 func (g *gate) leave(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.running--
-	if w.exclusive {
-		g.alone = false
-	}
+	g.inside = slices.DeleteFunc(g.inside, func(one *waiter) bool { return one == w })
 	g.admit()
 }
 

@@ -50,9 +50,13 @@ func (s *Server) until(client string, received time.Time) turn.Until {
 	return turn.Until{At: received.Add(timeout - margin), Why: whyUntil(timeout)}
 }
 
-// whyUntil is that for the model.
+// whyUntil is that for the model, and whyEnded why a call was ended later.
 func whyUntil(timeout time.Duration) string {
 	return fmt.Sprintf("the client waits no longer than %s for a result, also while a human is asked (mcp: clientTimeout)", timeout)
+}
+
+func whyEnded(timeout time.Duration) string {
+	return fmt.Sprintf("the client waits no longer than %s for a result (mcp: clientTimeout)", timeout)
 }
 
 // ownReserve keeps the turn's own abort away from a call whose time is over:

@@ -166,6 +166,8 @@ type setup struct {
 	adjust func(*catalog.Tool)
 	// journal keeps what happens; nil keeps nothing.
 	journal turn.Journal
+	// start, if not nil, takes the place of the host's.
+	start func(hosts starter) starter
 	// listing, if not nil, is what the list of tools waits for to be closed.
 	listing chan struct{}
 }
@@ -180,7 +182,11 @@ func newServer(t testing.TB, with setup) *Server {
 	offered := ownTools(t, with.adjust)
 	config := with.Config
 	config.Asker = NewAsker()
-	config.Turns = turn.New(turn.Config{Start: turn.Supervised(host), NoStatus: true, Interactor: config.Asker, Tool: offered.find, Journal: with.journal})
+	start := turn.Supervised(host)
+	if with.start != nil {
+		start = with.start(start)
+	}
+	config.Turns = turn.New(turn.Config{Start: start, NoStatus: true, Interactor: config.Asker, Tool: offered.find, Journal: with.journal})
 	config.Tools = func(ctx context.Context) ([]catalog.Tool, []error) {
 		if with.listing != nil {
 			select {
@@ -389,11 +395,3 @@ func waitAlive(t testing.TB, mark string) {
 	t.Helper()
 	wait.Until(t, "the tool runs", func() bool { return alive(mark) })
 }
-
-// ends gives calls of the test's own a timeout.
-func ends(after time.Duration) func(string) time.Duration {
-	return func(string) time.Duration { return after }
-}
-
-// asking has a tool need an approval.
-func asking(tool *catalog.Tool) { tool.Mode = turn.ModeAsk }

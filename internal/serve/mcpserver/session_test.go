@@ -27,7 +27,7 @@ func TestGate(t *testing.T) {
 		for i, exclusive := range []bool{false, false, false, true, false, true} {
 			synctest.Wait() // so that each comes after the one before
 			all.Go(func() {
-				leave, err := g.enter(t.Context(), exclusive)
+				leave, err := g.enter(t.Context(), nil, exclusive)
 				if err != nil {
 					t.Error(err)
 					return
@@ -53,25 +53,25 @@ func TestGate(t *testing.T) {
 
 func TestGateGivesUp(t *testing.T) {
 	g := &gate{most: 1}
-	leave, err := g.enter(t.Context(), true)
+	leave, err := g.enter(t.Context(), nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := g.enter(ctx, false); err == nil {
+	if _, err := g.enter(ctx, nil, false); err == nil {
 		t.Error("it was let in beside an exclusive one")
 	}
 	leave()
-	if leave, err = g.enter(t.Context(), false); err != nil {
+	if leave, err = g.enter(t.Context(), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	leave()
 }
 
 func TestGateIsBounded(t *testing.T) {
-	g := &gate{most: 1, alone: true, waiting: make([]*waiter, maxWaiting)}
-	if _, err := g.enter(t.Context(), false); err != errFull {
+	g := &gate{most: 1, inside: []*waiter{{exclusive: true}}, waiting: make([]*waiter, maxWaiting)}
+	if _, err := g.enter(t.Context(), nil, false); err != errFull {
 		t.Error(err)
 	}
 }

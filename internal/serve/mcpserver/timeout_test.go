@@ -97,3 +97,8 @@ func TestNoteAboutTime(t *testing.T) {
 		}
 	}
 }
+
+// ends gives calls of the test's own a timeout.
+func ends(after time.Duration) func(string) time.Duration {
+	return func(string) time.Duration { return after }
+}
