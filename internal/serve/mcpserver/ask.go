@@ -353,16 +353,24 @@ func (c *call) question() *inputs {
 	if c.parked != nil {
 		c.parked.Stop()
 	}
-	c.parked = time.AfterFunc(time.Until(expires)+afterExpiry, c.abandoned)
+	c.parked = time.AfterFunc(time.Until(expires)+afterExpiry, func() { c.abandoned(api.ReasonDisconnect) })
 	return result
 }
 
-// abandoned ends a call whose client has not come back.
-func (c *call) abandoned() {
+// abandoned ends a call whose client has not come back, or says that it will not.
+func (c *call) abandoned(reason api.Reason) {
 	c.mu.Lock()
 	alone := len(c.pending) == 0
 	c.mu.Unlock()
 	if alone {
-		c.abort(api.ReasonDisconnect)
+		c.abort(reason)
+	}
+}
+
+// giveUp ends the call that has sent a requestState, whatever its round, unless a request
+// waits for it.
+func (s *Server) giveUp(state string) {
+	if c, _ := s.asker(state); c != nil {
+		c.abandoned(api.ReasonUser)
 	}
 }

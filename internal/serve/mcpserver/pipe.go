@@ -1,11 +1,13 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +22,9 @@ const (
 	// maxFaults the answers to what is not a message that it has not taken yet.
 	maxOpen   = 1024
 	maxFaults = 1024
+	// maxAsked bounds the requests answered by questions whose ids are known; the
+	// oldest makes room.
+	maxAsked = 1024
 	// lastWords is how long an end waits for answers to be taken.
 	lastWords = time.Second
 
@@ -47,8 +52,11 @@ type pipe struct {
 
 	writing sync.Mutex // held while a line is written, however long that takes
 
+	giveUp func(state string) // ends the call that has sent it; nil does nothing
+
 	mu     sync.Mutex
 	open   map[jsonrpc.ID]bool // requests without an answer; true: cancelled, they get none
+	asked  []asked             // those that were answered by questions, the newest last
 	unsaid int                 // answers that are not written, to faults too
 	quiet  chan struct{}       // there are none; holds one
 }
@@ -174,11 +182,21 @@ func (p *pipe) admit(m jsonrpc.Message) (pass bool, f *fault) {
 		return false, &fault{id: idText(r), code: codeBusy, text: fmt.Sprintf("%d requests are without an answer: wait for some", maxOpen)}
 	}
 	p.open[r.ID] = false
+	p.asked = slices.DeleteFunc(p.asked, func(one asked) bool { return one.id == r.ID }) // it is another's now
 	p.unsaid++
 	return true, nil
 }
 
-// cancel says whether a cancellation names a request; the SDK would round an id.
+// asked is a request that was answered by a question, and the requestState to come back
+// with.
+type asked struct {
+	id    jsonrpc.ID
+	state string
+}
+
+// cancel says whether a cancellation names a request; the SDK would round an id. To MCP a
+// request is over that was answered by a question, and a client that will not come back has
+// nothing to say so with but its id: that ends the call.
 func (p *pipe) cancel(params json.RawMessage) bool {
 	var fields struct {
 		ID json.RawMessage `json:"requestId"`
@@ -193,7 +211,32 @@ func (p *pipe) cancel(params json.RawMessage) bool {
 	if _, there := p.open[id]; there {
 		p.open[id] = true
 	}
+	if i := slices.IndexFunc(p.asked, func(one asked) bool { return one.id == id }); i >= 0 {
+		go p.giveUp(p.asked[i].state)
+	}
 	return true
+}
+
+// answers takes a request as answered, before the client can know the answer and use the id
+// again; it says whether the client has cancelled it.
+func (p *pipe) answers(r *jsonrpc.Response) (cancelled bool) {
+	state := ""
+	if p.giveUp != nil && bytes.Contains(r.Result, []byte(`"requestState"`)) {
+		state = field(r.Result, "requestState")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cancelled = p.open[r.ID]
+	delete(p.open, r.ID)
+	switch {
+	case state == "":
+	case cancelled: // nobody hears of the question
+		go p.giveUp(state)
+	default:
+		p.asked = append(p.asked, asked{r.ID, state})
+		p.asked = p.asked[max(0, len(p.asked)-maxAsked):]
+	}
+	return cancelled
 }
 
 // refuse answers what is not a message. It never waits; an error ends the session.
@@ -229,12 +272,8 @@ func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
 	}
 	r, answers := m.(*jsonrpc.Response)
 	if answers {
-		p.mu.Lock()
-		cancelled := p.open[r.ID]
-		delete(p.open, r.ID) // before the client can know the answer, and use the id again
-		p.mu.Unlock()
 		defer p.said()
-		if cancelled {
+		if p.answers(r) {
 			return nil
 		}
 	}

@@ -279,3 +279,51 @@ func TestOpenRequestsAreBounded(t *testing.T) {
 		t.Error(line)
 	}
 }
+
+// The state of a question is given up by the id of the request that it has answered, unless
+// that is another's by then; one of a request that was cancelled before, at once.
+func TestQuestionsAreGivenUp(t *testing.T) {
+	w := newWires(t)
+	givenUp := make(chan string, 1)
+	w.giveUp = func(state string) { givenUp <- state }
+	answers := newLines(w.from)
+	cancel := func(id int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)
+	}
+	asks := func(r *jsonrpc.Request) {
+		t.Helper()
+		if err := w.Write(t.Context(), &jsonrpc.Response{ID: r.ID, Result: fmt.Appendf(nil, `{"requestState":"s%v"}`, r.ID.Raw())}); err != nil {
+			t.Error(err)
+		}
+	}
+	took := make(chan struct{})
+	go func() {
+		defer close(took)
+		for range maxAsked + 1 {
+			if _, err := answers.next(); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for i := range maxAsked + 1 {
+		if err := w.send(request(i)); err != nil {
+			t.Fatal(err)
+		}
+		asks(w.next(t))
+	}
+	<-took
+	if err := w.send(request(1), cancel(1), cancel(0), cancel(maxAsked)); err != nil { // 1 is in use again, 0 forgotten
+		t.Fatal(err)
+	}
+	again := w.next(t)
+	for range 3 {
+		w.next(t)
+	}
+	if state := <-givenUp; state != fmt.Sprintf("s%d", maxAsked) {
+		t.Errorf("given up: %s", state)
+	}
+	asks(again)
+	if state := <-givenUp; state != "s1" {
+		t.Errorf("given up: %s", state)
+	}
+}

@@ -10,29 +10,58 @@ import (
 // answered.
 func spoken(t *testing.T, s *Server, lines ...string) (answers []string) {
 	t.Helper()
-	in, to := io.Pipe()
-	from, out := io.Pipe()
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(t.Context(), in, out) }()
-	said := newLines(from)
+	w := newSpeaker(t, s)
 	for _, line := range lines {
-		if _, err := io.WriteString(to, line+"\n"); err != nil {
-			t.Fatal(err)
-		}
 		if !strings.Contains(line, `"id":`) {
+			w.say(t, line)
 			continue
 		}
-		answer, err := said.next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		answers = append(answers, string(answer))
+		answers = append(answers, w.ask(t, line))
 	}
-	_ = to.Close()
-	if err := <-served; err != nil {
+	w.end(t)
+	return answers
+}
+
+// speaker is a client of the test's own over a pipe.
+type speaker struct {
+	to     io.WriteCloser
+	from   *lines
+	served chan error
+}
+
+func newSpeaker(t *testing.T, s *Server) *speaker {
+	t.Helper()
+	in, to := io.Pipe()
+	from, out := io.Pipe()
+	w := &speaker{to, newLines(from), make(chan error, 1)}
+	go func() { w.served <- s.Serve(t.Context(), in, out) }()
+	return w
+}
+
+func (w *speaker) say(t *testing.T, line string) {
+	t.Helper()
+	if _, err := io.WriteString(w.to, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask is the next line after this one.
+func (w *speaker) ask(t *testing.T, line string) string {
+	t.Helper()
+	w.say(t, line)
+	answer, err := w.from.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+func (w *speaker) end(t *testing.T) {
+	t.Helper()
+	_ = w.to.Close()
+	if err := <-w.served; err != nil {
 		t.Error(err)
 	}
-	return answers
 }
 
 const (

@@ -16,6 +16,7 @@ import (
 // that the client sent nonsense without taking the answers.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	p := newPipe(in, out)
+	p.giveUp = s.giveUp
 	defer p.Close()
 	connection, err := s.sdk.Connect(context.WithoutCancel(ctx), p, nil)
 	if err != nil {
