@@ -87,7 +87,7 @@ func (i *Interactor) Ask(ctx context.Context, q api.Interaction) (api.Answer, er
 	if err != nil {
 		return api.Answer{}, err
 	}
-	if interrupted && isApproval(q) && i.Interrupted != nil {
+	if interrupted && IsApproval(q) && i.Interrupted != nil {
 		i.Interrupted()
 	}
 	a.By = by
@@ -110,7 +110,7 @@ func (i *Interactor) put(ctx context.Context, q api.Interaction, text string, sh
 	case ctx.Err() != nil:
 		p.end("not answered")
 		return api.Answer{}, false, ctx.Err()
-	case err != nil && p.interrupted && isApproval(q) && i.Interrupted != nil:
+	case err != nil && p.interrupted && IsApproval(q) && i.Interrupted != nil:
 		p.end("cancelled")
 		return api.Answer{Unanswered: api.OutcomeDismissed}, true, nil
 	case err != nil: // ^C, ^D, or a terminal that is gone: no yes

@@ -24,24 +24,28 @@ func question(q api.Interaction, shorten func(string) string) (text string, shor
 		return opening(q), true
 	}
 	shown, arguments := shorten(q.Prompt), shorten(string(q.Arguments))
-	prompt := OneLine(shown)
-	switch {
-	case q.Tool != "" && q.Host:
-		prompt = fmt.Sprintf("About the tool %s: %s", OneLine(q.Tool), prompt)
-	case q.Tool != "" && !isApproval(q): // a tool's words are not to pass for the host's
-		prompt = fmt.Sprintf("The tool %s asks: %s", OneLine(q.Tool), prompt)
-	}
-	fmt.Fprintln(&b, prompt)
-	if isApproval(q) {
+	fmt.Fprintln(&b, Asking(q, OneLine(shown)))
+	if IsApproval(q) {
 		fmt.Fprintf(&b, "  tool       %s\n", OneLine(q.Tool))
 	}
 	if len(q.Arguments) > 0 {
 		fmt.Fprintf(&b, "  arguments  %s\n", OneLine(arguments))
 	}
-	if isApproval(q) {
+	if IsApproval(q) {
 		fmt.Fprintf(&b, "  may touch  %s\n", Touches(q.Policy))
 	}
 	return b.String(), shown == q.Prompt && arguments == string(q.Arguments)
+}
+
+// Asking is a question's words behind who asks: a tool's are not to pass for the host's.
+func Asking(q api.Interaction, words string) string {
+	switch {
+	case q.Tool != "" && q.Host:
+		return fmt.Sprintf("About the tool %s: %s", OneLine(q.Tool), words)
+	case q.Tool != "" && !IsApproval(q):
+		return fmt.Sprintf("The tool %s asks: %s", OneLine(q.Tool), words)
+	}
+	return words
 }
 
 // opening asks whether an address will be opened. All of it is shown.
@@ -97,8 +101,8 @@ func Touches(p *api.Policy) string {
 	return strings.Join(parts, ", ")
 }
 
-// isApproval: a call waits for it, which is shown.
-func isApproval(q api.Interaction) bool {
+// IsApproval says whether a call waits for an answer, which is shown with the question.
+func IsApproval(q api.Interaction) bool {
 	return !q.Host && (q.Kind == api.KindApproval || q.Kind == api.KindConfirm)
 }
 

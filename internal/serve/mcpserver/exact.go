@@ -83,7 +83,7 @@ func coded(err error) error {
 }
 
 // ownWords is an error that the SDK would otherwise put words of its own in place of, for
-// its code. It writes no data beside them.
+// its code. Where the SDK writes it, that is over HTTP, it has no data.
 type ownWords struct {
 	error
 	coded *jsonrpc.Error
@@ -95,6 +95,17 @@ func (o ownWords) As(target any) bool {
 		*to = o.coded
 	}
 	return is
+}
+
+// whole is an answer with such an error as it is.
+func whole(r *jsonrpc.Response) *jsonrpc.Response {
+	own, is := r.Error.(ownWords) //nolint:errorlint // exact, which comes last, wraps it in nothing
+	if !is {
+		return r
+	}
+	e := *own.coded
+	e.Message = own.Error()
+	return &jsonrpc.Response{ID: r.ID, Error: &e}
 }
 
 // ofCursor is the error of a list whose cursor nobody was given: the SDK's names nothing.

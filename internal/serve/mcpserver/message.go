@@ -119,9 +119,12 @@ func decode(fields map[string]json.RawMessage) (jsonrpc.Message, error) {
 // lineOf is a message as a line. The SDK has just encoded a result, in one line: its
 // EncodeMessage would read and copy that once more.
 func lineOf(m jsonrpc.Message) ([]byte, error) {
-	if r, ok := m.(*jsonrpc.Response); ok && r.Error == nil && len(r.Result) > 0 {
-		id, err := json.Marshal(r.ID.Raw())
-		return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"result":`), r.Result, []byte("}\n")), err
+	if r, ok := m.(*jsonrpc.Response); ok {
+		if r.Error == nil && len(r.Result) > 0 {
+			id, err := json.Marshal(r.ID.Raw())
+			return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"result":`), r.Result, []byte("}\n")), err
+		}
+		m = whole(r)
 	}
 	raw, err := jsonrpc.EncodeMessage(m)
 	return append(raw, '\n'), err

@@ -19,9 +19,13 @@ const (
 	maxInPart    = 16_000
 )
 
-// message is a question as a client's human reads it. Of long arguments all is
-// shown but the middle of long strings: nothing can hide behind much text.
+// message is a question as a client's human reads it. What a tool asks is as the tool has
+// it: clients make harmless what they show. Of long arguments all is shown but the middle of
+// long strings: nothing can hide behind much text.
 func message(i api.Interaction) string {
+	if !terminal.IsApproval(i) {
+		return terminal.Asking(i, i.Prompt)
+	}
 	arguments := i.Arguments
 	i.Arguments = nil
 	question := terminal.Question(i)

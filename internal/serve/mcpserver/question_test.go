@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/plugin"
 )
 
 // What comes after a long text in the arguments is shown all the same, and what
@@ -48,6 +49,21 @@ func TestApprovalShowsArguments(t *testing.T) {
 		invoke(t, c, params("say", arguments{Text: text}))
 		if m := h.asked[0].Message; !strings.Contains(m, fmt.Sprintf("%q", text)) {
 			t.Errorf("asked %s", m)
+		}
+	})
+}
+
+// What a tool asks comes to the client as it was written: it is for who shows it to make
+// it harmless, and a second toolhost would escape what the first has escaped.
+func TestQuestionsKeepTheirLines(t *testing.T) {
+	t.Parallel()
+	ofEachKind(t, func(t *testing.T, k kind) {
+		h := says("accept", nil)
+		c := connect(t, newServer(t, setup{}), k, h.options())
+		prompt := "one\n\n\ttwo\x1b[0m \\n " + strings.Repeat("x", 3000)
+		invoke(t, c, asks(t, plugin.Question{Prompt: prompt}))
+		if m := h.asked[0].Message; m != "The tool ask asks: "+prompt {
+			t.Errorf("asked %q", m)
 		}
 	})
 }

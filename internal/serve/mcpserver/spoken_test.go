@@ -1,9 +1,13 @@
 package mcpserver
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // spoken are the answers to lines over a pipe, each of which is sent once the one before is
@@ -108,5 +112,20 @@ func TestNoSessionIsNeeded(t *testing.T) {
 	said := spoken(t, newServer(t, setup{}), `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
 	if !strings.Contains(said[0], `"tools":[`) {
 		t.Error(said[0])
+	}
+}
+
+// An error of a wrapped server comes with its code, its words and its data, also where the
+// SDK has words of its own for the code.
+func TestErrorsOfServersAreWhole(t *testing.T) {
+	for _, code := range []int64{jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, jsonrpc.CodeInternalError, -32042, 7} {
+		p := &played{fails: func(string) *jsonrpc.Error {
+			return &jsonrpc.Error{Code: code, Message: "words of a server", Data: json.RawMessage(`{"why":[1.50]}`)}
+		}}
+		said := spoken(t, playedServers(t, p, serverOf("a", []string{"x://1"}, nil)), saysInitialize, saysInitialized,
+			`{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"x://1"}}`)
+		if want := fmt.Sprintf(`"error":{"code":%d,"message":"words of a server","data":{"why":[1.50]}}`, code); !strings.Contains(said[1], want) {
+			t.Errorf("%s, want %s", said[1], want)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
@@ -24,6 +25,8 @@ import (
 // played are calls of wrapped servers that a test plays: each goes well at once.
 type played struct {
 	meanwhile func(name string) // called during each; nil does nothing
+	// fails is the error that the server answers with; nil, and its nil, is none.
+	fails func(name string) *jsonrpc.Error
 
 	mu    sync.Mutex
 	asked []string
@@ -43,6 +46,12 @@ func (p *played) start(_ context.Context, r supervisor.Request) turn.Running {
 	}
 	result := supervisor.Verdict{CallID: r.ID, Tool: r.Name, Status: api.StatusOK}.Result()
 	result.Instance = api.InstanceReused
+	if p.fails != nil {
+		if e := p.fails(r.Name); e != nil {
+			result.Status, result.ToolError = api.StatusToolError, &api.ToolError{Kind: "error", Message: e.Message}
+			result.ToolError.RPC, _ = json.Marshal(e)
+		}
+	}
 	return over{result}
 }
 
