@@ -41,6 +41,23 @@ func tooEarly(requests ...*jsonrpc.Request) *fault {
 	return nil
 }
 
+// otherVersion is why requests cannot be served that name another version than the header
+// does: who reads the header alone would take them for other ones.
+func otherVersion(header string, requests []*jsonrpc.Request) *fault {
+	for _, r := range requests {
+		own := field(fieldsOf(r.Params)["_meta"], mcpsdk.MetaKeyProtocolVersion)
+		if !r.IsCall() || own == "" || own == header {
+			continue
+		}
+		is := fmt.Sprintf("is %q", cut(header, maxShownBytes))
+		if header == "" {
+			is = "is missing"
+		}
+		return &fault{id: idText(r), code: mcpsdk.CodeHeaderMismatch, text: fmt.Sprintf("the header MCP-Protocol-Version %s, and %q in params._meta is %q: send the same in both", is, mcpsdk.MetaKeyProtocolVersion, cut(own, maxShownBytes))}
+	}
+	return nil
+}
+
 func idText(r *jsonrpc.Request) json.RawMessage {
 	id, _ := json.Marshal(r.ID.Raw()) // a number or a string
 	return id

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/access"
@@ -21,10 +22,19 @@ const (
 	maxInstructionBytes = 32 << 10
 )
 
+// begun says whether a session is that already: its client has said who it is.
+func begun(r mcpsdk.Request) bool {
+	one, is := r.GetSession().(*mcpsdk.ServerSession)
+	return is && one.InitializeParams() != nil
+}
+
 // greet adds what wrapped servers say of themselves to what clients are told at first:
-// their instructions, and the extensions of the protocol that they have.
+// their instructions, and the extensions of the protocol that they have. They are told once.
 func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+		if method == "initialize" && begun(r) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session has begun already: initialize begins one, and comes once"}
+		}
 		if g.s.config.Servers == nil || method != "initialize" && method != "server/discover" {
 			return next(ctx, method, r)
 		}

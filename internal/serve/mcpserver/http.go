@@ -48,8 +48,8 @@ func (s *Server) newHandler() http.Handler {
 		}
 	}
 	server := func(*http.Request) *mcpsdk.Server { return s.sdk }
-	sessions := mcpsdk.NewStreamableHTTPHandler(server, options(false))
-	single := mcpsdk.NewStreamableHTTPHandler(server, options(true))
+	sessions := unlessEmpty(mcpsdk.NewStreamableHTTPHandler(server, options(false)))
+	single := unlessEmpty(mcpsdk.NewStreamableHTTPHandler(server, options(true)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.Header.Del(requestHeader)
@@ -64,6 +64,10 @@ func (s *Server) newHandler() http.Handler {
 			}
 			said.posted = posted
 		}
+		if f := otherVersion(r.Header.Get(versionHeader), posted); f != nil {
+			f.answer(w)
+			return
+		}
 		if r.Header.Get(versionHeader) >= multiRound {
 			single.ServeHTTP(w, r)
 			return
@@ -73,6 +77,18 @@ func (s *Server) newHandler() http.Handler {
 			return
 		}
 		s.serveSession(sessions, w, r)
+	})
+}
+
+// unlessEmpty has a handler serve what is posted, and accepts where readBody has left
+// nothing of it.
+func unlessEmpty(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Body == http.NoBody {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		h.ServeHTTP(w, r)
 	})
 }
 
@@ -124,8 +140,9 @@ func refuseBody(w http.ResponseWriter, err error) {
 	}
 }
 
-// readBody reads what is posted as strictly as what comes over a pipe. It is
-// false if that was not a message, which is answered; posted are its requests and notifications.
+// readBody reads what is posted as strictly as what comes over a pipe, and leaves out
+// notifications that nobody knows: the SDK refuses these. It is false if that was not a
+// message, which is answered; posted are its requests and notifications.
 func readBody(w http.ResponseWriter, r *http.Request) (posted []*jsonrpc.Request, ok bool) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
 	if err != nil {
@@ -143,30 +160,36 @@ func readBody(w http.ResponseWriter, r *http.Request) (posted []*jsonrpc.Request
 	}
 	messages, batch := messagesOf(raw)
 	others := false
-	for i, one := range messages {
+	var kept []json.RawMessage
+	for _, one := range messages {
 		m, changed, f := readMessageAs(one)
 		if f != nil {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = w.Write(f.json())
+			f.answer(w)
 			return nil, false
 		}
+		others = others || changed
 		if request, ok := m.(*jsonrpc.Request); ok {
+			if _, known := methods[request.Method]; !known && !request.IsCall() {
+				others = true
+				continue
+			}
 			posted = append(posted, request)
 		}
 		if changed {
-			others = true
-			messages[i], _ = jsonrpc.EncodeMessage(m) // which was decoded from JSON
+			one, _ = jsonrpc.EncodeMessage(m) // which was decoded from JSON
 		}
+		kept = append(kept, one)
 	}
-	if others {
-		raw = messages[0]
-		if batch {
-			raw, _ = json.Marshal(messages) // of JSON
-		}
-		r.ContentLength = int64(len(raw))
+	switch {
+	case !others:
+		kept = []json.RawMessage{raw}
+	case len(kept) == 0:
+		r.Body, r.ContentLength = http.NoBody, 0
+		return nil, true
+	case batch:
+		kept[0], _ = json.Marshal(kept) // of JSON
 	}
-	r.Body = io.NopCloser(bytes.NewReader(raw))
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(kept[0])), int64(len(kept[0]))
 	return posted, true
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -40,6 +41,13 @@ func (f *fault) json() []byte {
 		return []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"bug: an error cannot be written"}}`)
 	}
 	return raw
+}
+
+// answer refuses what was posted.
+func (f *fault) answer(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(f.json())
 }
 
 // readMessage reads one message, with more care than the SDK: it takes a key

@@ -32,14 +32,8 @@ func TestNonsenseOverHTTP(t *testing.T) {
 		"bad answer":      {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","inputResponses":{"k":{"action":5}}}}`, 400, "7", "-32602,\"message\":\"params.inputResponses.k.action must be a string, not 5"},
 		"no session":      {`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, 400, "7", "-32600,\"message\":\"tools/list without a session: begin one with initialize"},
 		"two, no session": {`[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","id":8,"method":"logging/setLevel","params":{"level":"info"}}]`, 400, "null", "-32600"},
-		"no notification": {`{"jsonrpc":"2.0","method":"nope"}`, 400, "null", "-32601"},
 	} {
-		r, err := web.HTTPClient.Do(posted(t, web.Endpoint, test.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		said, _ := io.ReadAll(r.Body)
-		_ = r.Body.Close()
+		r, said := answerTo(t, web.HTTPClient, posted(t, web.Endpoint, test.body))
 		var f struct {
 			Version string          `json:"jsonrpc"`
 			ID      json.RawMessage `json:"id"`
@@ -50,6 +44,72 @@ func TestNonsenseOverHTTP(t *testing.T) {
 		}
 		if r.StatusCode != test.status || !strings.Contains(string(said), test.says) || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %v %s", name, r.StatusCode, r.Header, said)
+		}
+	}
+}
+
+func answerTo(t *testing.T, client *http.Client, r *http.Request) (*http.Response, []byte) {
+	t.Helper()
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, said
+}
+
+// A notification that nobody knows is nobody's fault: it is taken, and nothing comes of it,
+// also in a batch.
+func TestUnknownNotificationsOverHTTP(t *testing.T) {
+	web := overHTTP(t, newServer(t, setup{}))
+	const unknown = `{"jsonrpc":"2.0","method":"notifications/nope","params":[1]}`
+	for name, test := range map[string]struct {
+		body, version string
+		status        int
+	}{
+		"older":      {unknown, "2025-11-25", 202},
+		"newest":     {unknown, newest, 202},
+		"no version": {unknown, "", 202},
+		"batch":      {"[" + unknown + "," + unknown + "]", "2025-03-26", 202},
+		"with more":  {"[" + unknown + `,{"jsonrpc":"2.0","id":1,"method":"nope"}]`, "2025-03-26", 400},
+	} {
+		r := posted(t, web.Endpoint, test.body)
+		if test.version != "" {
+			r.Header.Set(versionHeader, test.version)
+		}
+		if answer, said := answerTo(t, web.HTTPClient, r); answer.StatusCode != test.status || test.status == 202 && len(said) > 0 || answer.Header.Get(sessionHeader) != "" {
+			t.Errorf("%s: %d %s", name, answer.StatusCode, said)
+		}
+	}
+	r := posted(t, web.Endpoint, unknown)
+	r.Header.Set(sessionHeader, "unknown")
+	if answer, said := answerTo(t, web.HTTPClient, r); answer.StatusCode != http.StatusNotFound {
+		t.Errorf("in a session that is not there: %d %s", answer.StatusCode, said)
+	}
+}
+
+// The header with the version is the one in the body, or the request is refused as the
+// protocol has it.
+func TestVersionsOfHeaderAndBody(t *testing.T) {
+	web := overHTTP(t, newServer(t, setup{}))
+	for header, says := range map[string]string{
+		"2025-11-25": `-32020,"message":"the header MCP-Protocol-Version is \"2025-11-25\", and \"io.modelcontextprotocol/protocolVersion\" in params._meta is \"2026-07-28\"`,
+		"2099-01-01": `-32020,"message":"the header MCP-Protocol-Version is \"2099-01-01\"`,
+		"":           `-32020,"message":"the header MCP-Protocol-Version is missing`,
+		newest:       `"tools":[`,
+	} {
+		r := posted(t, web.Endpoint, `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+		r.Header.Set("Mcp-Method", "tools/list")
+		if header != "" {
+			r.Header.Set(versionHeader, header)
+		}
+		answer, said := answerTo(t, web.HTTPClient, r)
+		if refused := header != newest; refused != (answer.StatusCode == http.StatusBadRequest) || !strings.Contains(string(said), says) || !strings.Contains(string(said), `"id":7`) {
+			t.Errorf("%q: %d %s", header, answer.StatusCode, said)
 		}
 	}
 }

@@ -63,6 +63,8 @@ func unfitFields(method string, params exactFields) error {
 		}
 	}
 	switch {
+	case method == "tools/call":
+		return fits[map[string]json.RawMessage]("params.arguments", params["arguments"])
 	case method == "prompts/get":
 		return fits[map[string]string]("params.arguments", params["arguments"])
 	case method == "logging/setLevel" && !stateless(params): // which has no such method

@@ -77,7 +77,7 @@ const (
 func TestASecondInitialize(t *testing.T) {
 	for name, s := range map[string]*Server{"alone": newServer(t, setup{}), "with a server": playedServers(t, &played{}, serverOf("a", []string{"x://1"}, nil))} {
 		said := spoken(t, s, saysInitialize, saysInitialized, strings.Replace(saysInitialize, `"id":1`, `"id":2`, 1))
-		if !strings.Contains(said[0], `"result":`) || !strings.Contains(said[1], `duplicate \"initialize\" received`) {
+		if !strings.Contains(said[0], `"result":`) || !strings.Contains(said[1], `"id":2,"error":{"code":-32600,"message":"the session has begun already`) {
 			t.Errorf("%s: %q", name, said)
 		}
 	}
@@ -92,6 +92,8 @@ func TestRefusalsHaveACodeAndAReason(t *testing.T) {
 		strings.Replace(saysInitialize, `"2025-11-25"`, "5", 1),
 		saysInitialize, saysInitialized,
 		`{"jsonrpc":"2.0","id":4,"method":"tools/list","params":{"cursor":"x"}}`,
+		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"say","arguments":[]}}`,
+		`{"jsonrpc":"2.0","id":6,`,
 	)
 	for i, want := range []string{
 		`"id":1,"result":{}`,
@@ -100,6 +102,8 @@ func TestRefusalsHaveACodeAndAReason(t *testing.T) {
 		`"id":1,"error":{"code":-32602,"message":"params.protocolVersion must be a string, not 5"}`,
 		`"id":1,"result":{"capabilities":`,
 		`"id":4,"error":{"code":-32602,"message":"unknown cursor \"x\": use the nextCursor of an answer, or leave it out to begin"}`,
+		`"id":5,"error":{"code":-32602,"message":"params.arguments must be an object, not []"}`,
+		`"id":null,"error":{"code":-32700,`,
 	} {
 		if !strings.Contains(said[i], want) {
 			t.Errorf("%s, want %s", said[i], want)

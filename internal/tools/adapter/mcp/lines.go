@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func split(line []byte) (messages []received) {
 		}
 		var err error
 		if one.Message, err = jsonrpc.DecodeMessage(raw); err != nil {
-			answer := malformedAnswer(raw)
+			answer := cmp.Or(malformedAnswer(raw), orphan(raw))
 			if answer == nil {
 				return nil
 			}

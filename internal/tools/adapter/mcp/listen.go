@@ -102,7 +102,7 @@ func (s *session) subscribed(uri string) (one *subscription, is streamState, err
 		}
 	}
 	one = &subscription{
-		exchange: newExchange(), sent: make(chan struct{}), open: make(chan struct{}), overdue: make(chan struct{}), gone: make(chan struct{}),
+		exchange: newStream(), sent: make(chan struct{}), open: make(chan struct{}), overdue: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := s.wire.number(one.exchange); err != nil {
 		return nil, streamFresh, err

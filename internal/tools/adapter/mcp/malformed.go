@@ -33,6 +33,21 @@ func malformedAnswer(message []byte) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: codeMalformed, Message: cut(whatIsWrong(message, fields), maxNoteBytes)}}
 }
 
+// orphan is the error of an answer without an id, by which a server says that it could not
+// read what it was sent; nil for anything else.
+func orphan(message []byte) *jsonrpc.Response {
+	var m struct {
+		Version string `json:"jsonrpc"`
+		ID      any
+		Method  any
+		Error   *jsonrpc.Error
+	}
+	if json.Unmarshal(message, &m) != nil || m.Version != "2.0" || m.ID != nil || m.Method != nil || m.Error == nil || m.Error.Code == 0 {
+		return nil
+	}
+	return &jsonrpc.Response{Error: m.Error}
+}
+
 // meantAsAnswer: it has what answers have, and nothing else.
 func meantAsAnswer(fields map[string]json.RawMessage) bool {
 	for name := range fields {

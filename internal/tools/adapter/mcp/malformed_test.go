@@ -28,6 +28,12 @@ func init() {
 		scripts["list, "+name] = func(p *peer) { p.initialize(); p.say(answer.line, p.await("tools/list").ID); p.drain() }
 		scripts["initialize, "+name] = func(p *peer) { p.say(answer.line, p.await("initialize").ID); p.drain() }
 	}
+	scripts["cannot tell the request"] = func(p *peer) {
+		p.initialize()
+		p.call()
+		p.say(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no JSON","data":{"at":1}}}`)
+		p.drain()
+	}
 	scripts["says no reason"] = func(p *peer) { p.initialize(); p.refuse(p.call(), -1, ""); p.drain() }
 	scripts["says no reason why it has no list"] = func(p *peer) { p.initialize(); p.refuse(p.await("tools/list"), -1, " "); p.drain() }
 	scripts["says no reason why it does not start"] = func(p *peer) { p.refuse(p.await("initialize"), -1, ""); p.drain() }
@@ -58,6 +64,17 @@ func TestMalformedAnswers(t *testing.T) {
 		expectFailure(t, "list, "+name, err, plugin.BrokeProtocol, "lists its tools in a form that MCP does not have", answer.want)
 		_, err = listTools(t, server(t, "initialize, "+name))
 		expectFailure(t, "initialize, "+name, err, plugin.StartFailed, "cannot be initialized", answer.want)
+	}
+}
+
+// An error without the id of a request, which the server could not read, is that of the one
+// request that waits.
+func TestAnErrorWithoutAnID(t *testing.T) {
+	t.Parallel()
+	_, o := call1(t, server(t, "cannot tell the request"), "x", "{}")
+	rpc, is := errors.AsType[*plugin.RPCError](o.err)
+	if !is || string(rpc.Raw) != `{"code":-32700,"message":"no JSON","data":{"at":1}}` {
+		t.Errorf("%v", o.err)
 	}
 }
 

@@ -94,7 +94,7 @@ func (s *session) watch() {
 		return
 	}
 	s.watching.Do(func() {
-		_ = s.stream(newExchange(), map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
+		_ = s.stream(newStream(), map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
 	})
 }
 

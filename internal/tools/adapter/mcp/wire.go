@@ -69,7 +69,8 @@ type wire struct {
 
 // exchange is one request to the server.
 type exchange struct {
-	done chan struct{} // closed when answer is there
+	done   chan struct{} // closed when answer is there
+	stream bool          // it lasts until it is cancelled
 
 	// Guarded by the wire's mu.
 	id     jsonrpc.ID // invalid if it was not sent
@@ -78,6 +79,8 @@ type exchange struct {
 }
 
 func newExchange() *exchange { return &exchange{done: make(chan struct{})} }
+
+func newStream() *exchange { return &exchange{done: make(chan struct{}), stream: true} }
 
 // newWire begins to read; nothing may be sent before.
 func newWire(p *process, s *session) *wire {
@@ -114,9 +117,13 @@ func (w *wire) read() {
 
 func (w *wire) answered(m *jsonrpc.Response, mended int) {
 	w.mu.Lock()
-	e, ok := w.asked[m.ID]
+	id := m.ID
+	if !id.IsValid() {
+		id = w.onlyAsked()
+	}
+	e, ok := w.asked[id]
 	if ok {
-		delete(w.asked, m.ID)
+		delete(w.asked, id)
 		e.answer, e.mended = m, mended
 		close(e.done)
 	}
@@ -124,6 +131,21 @@ func (w *wire) answered(m *jsonrpc.Response, mended int) {
 	if !ok {
 		w.note("answered what it was not asked, or no longer")
 	}
+}
+
+// onlyAsked is the one request that waits for an answer, and invalid where there is not
+// exactly one. w is locked.
+func (w *wire) onlyAsked() (only jsonrpc.ID) {
+	for id, e := range w.asked {
+		switch {
+		case e.stream:
+		case only.IsValid():
+			return jsonrpc.ID{}
+		default:
+			only = id
+		}
+	}
+	return only
 }
 
 // take sees to a request or notification of the server.
