@@ -49,10 +49,15 @@ func NeedOf(method string) access.Need {
 // needFor is NeedOf for a request: to listen to resources makes calls, as to subscribe to
 // them does.
 func needFor(method string, r mcpsdk.Request) access.Need {
-	if one, is := r.(*mcpsdk.SubscriptionsListenRequest); is && one.Params != nil && one.Params.Notifications != nil && len(one.Params.Notifications.ResourceSubscriptions) > 0 {
+	if watchesResources(r) {
 		return access.ToCall
 	}
 	return NeedOf(method)
+}
+
+func watchesResources(r mcpsdk.Request) bool {
+	one, is := r.(*mcpsdk.SubscriptionsListenRequest)
+	return is && one.Params != nil && one.Params.Notifications != nil && len(one.Params.Notifications.ResourceSubscriptions) > 0
 }
 
 // rights hold requests to what who sends them may do.

@@ -35,6 +35,7 @@ type gateway struct {
 	opened    map[*mcpsdk.ServerSession][]opened          // the oldest first
 	rooted    map[origin]*rooted
 	relisted  map[string]*relisted // entries whose kept server has announced changes of its lists
+	lost      losses
 }
 
 // wrapped is one server.
@@ -69,6 +70,7 @@ func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	g.s = s
 	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, watches{}
 	g.early = map[*mcpsdk.ServerSession]map[string]*early{}
+	g.lost = losses{}
 	g.rooted, g.relisted, g.opened = map[origin]*rooted{}, map[string]*relisted{}, map[*mcpsdk.ServerSession][]opened{}
 	if s.config.Servers == nil {
 		return

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -25,7 +26,10 @@ func (s *Server) Notice(entry, share, method string, params json.RawMessage) {
 	from := origin{entry, share}
 	switch method {
 	case "":
-		s.soon(func() { s.gateway.processEnded(from) })
+		s.soon(func() {
+			s.gateway.rest(beforeAgain)
+			s.gateway.takeOver(from)
+		})
 	case resourceUpdated:
 		s.gateway.updated(source{from, field(params, "uri")}, params)
 	case mcpcall.ElicitationComplete:
@@ -177,37 +181,77 @@ func (g *gateway) keeps(entry string) bool {
 // each time.
 const beforeAgain = 5 * time.Second
 
-// processEnded has another process take over what the one that was kept did for
-// clients.
-func (g *gateway) processEnded(server origin) {
-	g.rest(beforeAgain)
+// takeOver has another process take over what the one that was kept, and has ended, did
+// for clients.
+func (g *gateway) takeOver(server origin) {
 	if g.s.closing.Err() != nil {
 		return
 	}
 	g.mu.Lock()
-	lost := g.watched.from(server)
+	for _, one := range g.watched.from(server) {
+		g.lost[one] = "nobody has been asked"
+	}
 	g.mu.Unlock()
-	for _, one := range lost {
-		if !g.subscribeAgain(one) {
-			break
+	all := g.subscribeLost(server.entry)
+	g.listsEnded(server.entry)
+	for pause := relistPause; !all && pause <= maxRelistPause && g.s.closing.Err() == nil; pause *= 2 {
+		g.rest(pause)
+		all = g.subscribeLost(server.entry)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, one := range g.lost.of(server.entry) {
+		g.s.config.Logger.Warn("a subscription is lost, unless the server announces other lists", "server", one.entry, "uri", one.uri, "why", g.lost[one])
+	}
+}
+
+// losses are sources that sessions watch and a fresh process has refused to announce, with
+// why: it may not have had its own lists then.
+type losses map[source]string
+
+func (l losses) of(entry string) (list []source) {
+	for one := range l {
+		if one.entry == entry {
+			list = append(list, one)
 		}
 	}
-	g.listsEnded(server.entry)
+	return list
+}
+
+// subscribeLost tries an entry's losses once more, and says whether none is left.
+func (g *gateway) subscribeLost(entry string) (all bool) {
+	g.mu.Lock()
+	lost := g.lost.of(entry)
+	g.mu.Unlock()
+	all = true
+	for _, one := range lost {
+		all = g.s.closing.Err() == nil && g.subscribeAgain(one) && all
+	}
+	return all
 }
 
 // subscribeAgain has a server announce the changes of a source that clients watch, and
-// tells them that it may have changed meanwhile. It is false where nobody can be asked.
+// tells them that it may have changed meanwhile. It is a loss if that is refused.
 func (g *gateway) subscribeAgain(one source) bool {
-	result, err := untilKept(func() (*api.Result, error) { return g.inNameOf(one.share, one.entry, catalog.Subscribe, one.params()) })
-	switch {
-	case err != nil:
-		return false
-	case !result.OK():
-		g.s.config.Logger.Warn("a subscription is lost", "server", one.entry, "uri", one.uri, "why", result.Message)
-	default:
-		g.updated(one, nil)
+	why := ""
+	if g.isWatched(one) {
+		result, err := untilKept(func() (*api.Result, error) { return g.inNameOf(one.share, one.entry, catalog.Subscribe, one.params()) })
+		switch {
+		case err != nil:
+			why = err.Error()
+		case !result.OK():
+			why = cmp.Or(result.Message, string(result.Status))
+		default:
+			g.updated(one, nil)
+		}
 	}
-	return true
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.lost, one)
+	if why != "" {
+		g.lost[one] = why
+	}
+	return why == ""
 }
 
 // inNameOf makes a request that no client waits for, as a call of an identity's; empty is

@@ -81,6 +81,7 @@ func (g *gateway) relist(entry string, r *relisted) {
 		g.mu.Unlock()
 		g.renew(entry)
 		g.s.Reload(g.s.closing)
+		g.subscribeLost(entry)
 		g.s.changed.Store(true)
 		for _, method := range methods {
 			g.showAgain(method)

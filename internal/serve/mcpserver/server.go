@@ -178,7 +178,7 @@ func (s *Server) whenLoaded(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if one, is := r.(*mcpsdk.CallToolRequest); is {
 			return s.whenKnown(ctx, one, func() (mcpsdk.Result, error) { return next(ctx, method, r) })
 		}
-		if method == "tools/list" && !s.config.Search || ofServers[method] {
+		if method == "tools/list" && !s.config.Search || ofServers[method] || watchesResources(r) {
 			select {
 			case <-s.loaded:
 			case <-ctx.Done():

@@ -27,6 +27,8 @@ type played struct {
 	meanwhile func(name string) // called during each; nil does nothing
 	// fails is the error that the server answers with; nil, and its nil, is none.
 	fails func(name string) *jsonrpc.Error
+	// listing, if not nil, is what the list of servers waits for to be closed.
+	listing chan struct{}
 
 	mu    sync.Mutex
 	asked []string
@@ -66,6 +68,15 @@ func (p *played) times(what string) (n int) {
 	return n
 }
 
+func (p *played) listed() bool {
+	select {
+	case <-p.listing:
+	default:
+		return p.listing == nil
+	}
+	return true
+}
+
 // kept is a server whose process is.
 func kept(one catalog.Server) catalog.Server {
 	one.Entry.MCP.Keep = &config.Keep{}
@@ -81,8 +92,23 @@ func playedServers(t *testing.T, p *played, servers ...catalog.Server) *Server {
 	}})
 	t.Cleanup(turns.Close)
 	s, err := New(Config{
-		Turns: turns, Asker: asker, Servers: func() []catalog.Server { return servers },
-		Tools: func(context.Context) ([]catalog.Tool, []error) { return nil, nil },
+		Turns: turns, Asker: asker,
+		Servers: func() []catalog.Server {
+			if p.listed() {
+				return servers
+			}
+			return nil
+		},
+		Renew: func(context.Context, string) error { return nil },
+		Tools: func(ctx context.Context) ([]catalog.Tool, []error) {
+			if p.listing != nil {
+				select {
+				case <-p.listing:
+				case <-ctx.Done():
+				}
+			}
+			return nil, nil
+		},
 		Access: func(name string) access.Identity {
 			of := map[string][]string{"uid 1": nil, "uid 2": {"b:*/*"}}
 			return access.Identity{Name: name, Roles: []access.Role{access.Admin}, Tools: of[name]}
