@@ -37,7 +37,7 @@ func TestALostSubscription(t *testing.T) {
 	u.await(t, "x://1 <nil>")
 
 	refuses.Store(true)
-	if s.gateway.subscribeAgain(source{origin{entry: "a"}, "x://1"}) {
+	if s.gateway.subscribeAgain(source{origin{entry: "a"}, "x://1", false}) {
 		t.Error("a refused subscription is taken for one")
 	}
 	refuses.Store(false)
@@ -79,5 +79,26 @@ func TestSubscriptionsWaitForServers(t *testing.T) {
 			s.Notice("a", "", resourceUpdated, json.RawMessage(`{"uri":"x://1","_meta":{"n":1}}`))
 			u.await(t, "x://1 1")
 		})
+	}
+}
+
+// A server that speaks both generations has a process for each: a subscription begins anew
+// in the one that its client's calls are made in.
+func TestASubscriptionKeepsItsGeneration(t *testing.T) {
+	for _, k := range kinds[:2] {
+		p := &played{}
+		s := playedServers(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
+		var u updates
+		if err := connect(t, s, k, u.options()).Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://1"}); err != nil {
+			t.Fatal(err)
+		}
+		wait.Until(t, "the server is asked", func() bool { return p.times("a:resources/subscribe x://1") == 1 })
+		s.gateway.takeOver(origin{entry: "a"})
+		u.await(t, "x://1 <nil>")
+		p.mu.Lock()
+		if want := map[bool]int{true: 2}[k.version < multiRound]; len(p.asked) != 2 || p.former != want {
+			t.Errorf("%s: %d of %q are for clients before 2026-07-28, want %d", k.name, p.former, p.asked, want)
+		}
+		p.mu.Unlock()
 	}
 }

@@ -25,13 +25,13 @@ import (
 func (s *Server) Notice(entry, share, method string, params json.RawMessage) {
 	from := origin{entry, share}
 	switch method {
-	case "":
+	case "", mcpcall.ServerEnded:
 		s.soon(func() {
 			s.gateway.rest(beforeAgain)
 			s.gateway.takeOver(from)
 		})
 	case resourceUpdated:
-		s.gateway.updated(source{from, field(params, "uri")}, params)
+		s.gateway.updated(source{origin: from, uri: field(params, "uri")}, params)
 	case mcpcall.ElicitationComplete:
 		s.gateway.completed(from, params)
 	default:
@@ -92,7 +92,7 @@ func (g *gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 	if len(own) > maxWatchedBytes {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the URI has %d bytes: to be subscribed to it may have %d", len(own), maxWatchedBytes)}
 	}
-	one := source{g.s.originFor(entry, peerOf(ctx).Identity), own}
+	one := source{g.s.originFor(entry, peerOf(ctx).Identity), own, r.ProtocolVersion() < multiRound}
 	before, err := g.watch(ctx, r.Session, r.Params.URI, one)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (g *gateway) unsubscribeAll(sources []source) {
 		if g.s.closing.Err() != nil {
 			return
 		}
-		if _, err := g.inNameOf(one.share, one.entry, catalog.Unsubscribe, one.params()); err != nil {
+		if _, err := g.inNameOf(one.share, one.entry, catalog.Unsubscribe, one.params(), one.client()); err != nil {
 			g.s.config.Logger.Warn("a subscription does not end", "server", one.entry, "uri", one.uri, "why", err)
 		}
 		if g.isWatched(one) { // since somebody has subscribed meanwhile
@@ -235,7 +235,9 @@ func (g *gateway) subscribeLost(entry string) (all bool) {
 func (g *gateway) subscribeAgain(one source) bool {
 	why := ""
 	if g.isWatched(one) {
-		result, err := untilKept(func() (*api.Result, error) { return g.inNameOf(one.share, one.entry, catalog.Subscribe, one.params()) })
+		result, err := untilKept(func() (*api.Result, error) {
+			return g.inNameOf(one.share, one.entry, catalog.Subscribe, one.params(), one.client())
+		})
 		switch {
 		case err != nil:
 			why = err.Error()
@@ -256,8 +258,8 @@ func (g *gateway) subscribeAgain(one source) bool {
 
 // inNameOf makes a request that no client waits for, as a call of an identity's; empty is
 // nobody's.
-func (g *gateway) inNameOf(identity, entry, method string, params json.RawMessage) (*api.Result, error) {
-	made := turn.Call{ID: rand.Text(), Tool: catalog.RequestName(entry, method), Arguments: params}
+func (g *gateway) inNameOf(identity, entry, method string, params, client json.RawMessage) (*api.Result, error) {
+	made := turn.Call{ID: rand.Text(), Tool: catalog.RequestName(entry, method), Arguments: params, Client: client}
 	c, err := g.s.begin(g.s.newSession("", Peer{Identity: identity}), "", made, false)
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (g *gateway) tellRoots(entry string, r *rooted) {
 		g.mu.Lock()
 		from := r.from
 		g.mu.Unlock()
-		if _, err := g.inNameOf(from, entry, catalog.RootsChanged, json.RawMessage("{}")); err != nil {
+		if _, err := g.inNameOf(from, entry, catalog.RootsChanged, json.RawMessage("{}"), nil); err != nil {
 			g.s.config.Logger.Warn("a server does not hear of other roots", "server", entry, "why", err)
 		}
 		more = g.goesOn(&r.again)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
 // origin is where a server is: the kept process of an entry, for all or, where an identity
@@ -30,7 +32,21 @@ func (s *Server) originFor(entry, identity string) origin {
 type source struct {
 	origin
 	uri string
+	// former is for a client before 2026-07-28: a kept server that speaks both
+	// generations has a process for each.
+	former bool
 }
+
+// client is who asks for it again.
+func (s source) client() json.RawMessage {
+	if !s.former {
+		return nil
+	}
+	return mcpcall.Client{Protocol: lastFormer}.JSON()
+}
+
+// lastFormer is the newest version of the older generation.
+const lastFormer = "2025-11-25"
 
 // params are those of requests about it.
 func (s source) params() json.RawMessage {
@@ -72,7 +88,7 @@ func (w watches) watchers(one source) map[string][]source {
 func (w watches) has(one source) bool {
 	for _, own := range w {
 		for _, of := range own {
-			if of == one {
+			if of.origin == one.origin && of.uri == one.uri { // to a server of one generation it is the same
 				return true
 			}
 		}

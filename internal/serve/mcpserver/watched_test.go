@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -30,8 +31,9 @@ type played struct {
 	// listing, if not nil, is what the list of servers waits for to be closed.
 	listing chan struct{}
 
-	mu    sync.Mutex
-	asked []string
+	mu     sync.Mutex
+	asked  []string
+	former int // of these, for clients before 2026-07-28
 }
 
 type over struct{ result *api.Result }
@@ -43,6 +45,9 @@ func (p *played) start(_ context.Context, r supervisor.Request) turn.Running {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, r.Name+" "+field(r.Arguments, "uri"))
+	if version := mcpcall.Of(r.Client).Protocol; version != "" && version < multiRound {
+		p.former++
+	}
 	if p.meanwhile != nil {
 		p.meanwhile(r.Name)
 	}
@@ -210,7 +215,7 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 				t.Errorf("b's subscription has ended %d times while somebody watches", n)
 			}
 			before := p.times("b:resources/subscribe x://same")
-			s.gateway.subscribeAgain(source{origin{entry: "b"}, "x://same"})
+			s.gateway.subscribeAgain(source{origin{entry: "b"}, "x://same", false})
 			part.await(t, "x://same 1", "x://same/part 2", "x://same <nil>")
 			if p.times("b:resources/subscribe x://same") != before+1 {
 				t.Error("b is not asked again")
@@ -244,7 +249,7 @@ func TestUpdatesOfAnIdentity(t *testing.T) {
 	one.await(t, "x://same 1")
 	announce("uid 2", 2)
 	other.await(t, "x://same 2")
-	s.gateway.subscribeAgain(source{origin{"b", "uid 1"}, "x://same"})
+	s.gateway.subscribeAgain(source{origin{"b", "uid 1"}, "x://same", false})
 	one.await(t, "x://same 1", "x://same <nil>")
 	announce("uid 2", 3)
 	other.await(t, "x://same 2", "x://same 3")
@@ -257,13 +262,13 @@ func TestPartsOfASource(t *testing.T) {
 		rest    string
 		is      bool
 	}{
-		{source{origin{entry: "a"}, "file:///d"}, source{origin{entry: "a"}, "file:///d"}, "", true},
-		{source{origin{entry: "a"}, "file:///d"}, source{origin{entry: "a"}, "file:///d/x"}, "/x", true},
-		{source{origin{entry: "a"}, "file:///d/"}, source{origin{entry: "a"}, "file:///d/x"}, "x", true},
-		{source{origin{entry: "a"}, "file:///d"}, source{origin{entry: "a"}, "file:///dx"}, "x", false},
-		{source{origin{entry: "a"}, "file:///d"}, source{origin{entry: "b"}, "file:///d"}, "", false},
-		{source{origin{"a", "uid 1"}, "file:///d"}, source{origin{"a", "uid 2"}, "file:///d"}, "", false},
-		{source{origin{entry: "a"}, "file:///d/x"}, source{origin{entry: "a"}, "file:///d"}, "", false},
+		{source{origin{entry: "a"}, "file:///d", false}, source{origin{entry: "a"}, "file:///d", false}, "", true},
+		{source{origin{entry: "a"}, "file:///d", false}, source{origin{entry: "a"}, "file:///d/x", false}, "/x", true},
+		{source{origin{entry: "a"}, "file:///d/", false}, source{origin{entry: "a"}, "file:///d/x", false}, "x", true},
+		{source{origin{entry: "a"}, "file:///d", false}, source{origin{entry: "a"}, "file:///dx", false}, "x", false},
+		{source{origin{entry: "a"}, "file:///d", false}, source{origin{entry: "b"}, "file:///d", false}, "", false},
+		{source{origin{"a", "uid 1"}, "file:///d", false}, source{origin{"a", "uid 2"}, "file:///d", false}, "", false},
+		{source{origin{entry: "a"}, "file:///d/x", false}, source{origin{entry: "a"}, "file:///d", false}, "", false},
 	} {
 		if rest, is := test.of.below(test.one); is != test.is || is && rest != test.rest {
 			t.Errorf("%v below %v: %q, %t", test.one, test.of, rest, is)
@@ -287,7 +292,7 @@ func TestASubscriptionMoves(t *testing.T) {
 	s := playedServers(t, p)
 	by := &mcpsdk.ServerSession{}
 	s.gateway.watched[by] = map[string]source{}
-	old, fresh := source{origin{entry: "a"}, "x://1"}, source{origin{entry: "b"}, "x://1"}
+	old, fresh := source{origin{entry: "a"}, "x://1", false}, source{origin{entry: "b"}, "x://1", false}
 	for i, one := range []source{old, old, fresh} {
 		before, err := s.gateway.watch(t.Context(), by, "x://1", one)
 		if want := []source{{}, old, old}[i]; err != nil || before != want {

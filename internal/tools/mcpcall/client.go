@@ -9,6 +9,10 @@ import "encoding/json"
 // log, whose order is that of the call: as the logger, with the parameters as the data.
 const ElicitationComplete = "notifications/elicitation/complete"
 
+// ServerEnded is what the adapter announces where its server has ended and itself lives on:
+// the next call starts another one, which knows of no subscription.
+const ServerEnded = "dev.toolhost/serverEnded"
+
 // LogLevels are those of MCP's logs, the least severe first.
 var LogLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 

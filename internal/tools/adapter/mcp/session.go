@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/plugin"
 )
 
@@ -64,6 +66,9 @@ func (s *session) run(ctx context.Context) {
 	if err == nil {
 		close(s.ready)
 		err = s.live(ctx)
+		if ctx.Err() == nil {
+			s.tell(mcpcall.ServerEnded, json.RawMessage("{}"))
+		}
 	}
 	s.err = err
 }

@@ -1,11 +1,42 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
+
+// A host that watches is told that a server has ended between two calls: the next one knows
+// nothing of what this one was to announce.
+func TestTheEndOfAServerIsAnnounced(t *testing.T) {
+	t.Parallel()
+	a := server(t, "answers and dies")
+	told := make(chan string)
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := make(chan error)
+	go func() {
+		watched <- a.Watch(ctx, func(method string, _ json.RawMessage) error {
+			told <- method
+			return nil
+		})
+	}()
+	wait.Until(t, "it is watched", a.watched.Load)
+	if _, o := call1(t, a, "x", "{}"); o.err != nil {
+		t.Fatal(o.err)
+	}
+	if method := <-told; method != mcpcall.ServerEnded {
+		t.Error(method)
+	}
+	cancel()
+	if err := <-watched; err != nil {
+		t.Error(err)
+	}
+}
 
 // What a server announces and no host takes is bounded, in number and in bytes; what says
 // the same as another takes no room.
