@@ -21,6 +21,14 @@ func TestChangesShowNoSecrets(t *testing.T) {
 			"arguments", "claude-code", `{"mcpServers":{"toolhost":{"command":"/b/toolhost","type":"stdio","args":["mcp"]},"a":{"env":{"KEY":"sk"}}}}`,
 			"-    \"mcp\"\n+    \"mcp\",\n+    \"x\"\n",
 		},
+		{
+			"secrets", "cursor", `{"mcpServers":{"toolhost":{"url":"https://u:sk@x/","headers":{"Authorization":"Bearer sk","N":5},"args":["--token","sk","-v"],"env":{"KEY":"sk"}}}}`,
+			"-  \"url\": \"…\",\n-  \"headers\": {\n-    \"Authorization\": \"…\",\n-    \"N\": \"…\"\n-  },\n-    \"--token\",\n-    \"…\",\n-    \"-v\"\n+    \"mcp\",\n+    \"x\"\n-  }\n+  },\n+  \"command\": \"/b/toolhost\"\n",
+		},
+		{
+			"secrets in TOML", "codex", "[mcp_servers.toolhost]\nurl = \"x\"\nbearer_token = \"sk\"\n[mcp_servers.toolhost.http_headers]\nKEY = \"sk\"\n",
+			"-bearer_token = '…'\n-url = 'x'\n-\n-[mcp_servers.toolhost.http_headers]\n-KEY = '…'\n+args = ['mcp', 'x']\n+command = '/b/toolhost'\n",
+		},
 		{"control characters", "cursor", `{"mcpServers":{"toolhost":{"command":"/b/toolhost","args":["\u202e\u001b"]}}}`, "-    \"\\u202e\\u001b\"\n+    \"mcp\",\n+    \"x\"\n"},
 		{"table", "codex", "[mcp_servers.a.env]\nKEY = \"sk\"", "+[mcp_servers.toolhost]\n+args = ['mcp', 'x']\n+command = '/b/toolhost'\n"},
 		{

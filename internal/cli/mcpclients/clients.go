@@ -114,8 +114,8 @@ func (c Client) Servers(text []byte) ([]byte, error) {
 	return c.serversJSON(text)
 }
 
-// Shown is the entry of this name, in the file's language and without comments; empty if the
-// text has none.
+// Shown is the entry of this name, in the file's language, without comments and with an
+// ellipsis in place of what may be a secret; empty if the text has none.
 func (c Client) Shown(text []byte, name string) []byte {
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
@@ -124,12 +124,13 @@ func (c Client) Shown(text []byte, name string) []byte {
 	if err != nil || json.Unmarshal(raw, &file) != nil || file.Servers[name] == nil {
 		return nil
 	}
+	entry := masked(file.Servers[name])
 	if c.toml {
-		return shownTOML(c.key, name, file.Servers[name])
+		return shownTOML(c.key, name, entry)
 	}
 	var out bytes.Buffer
 	key, _ := plain(name)
-	_ = json.Indent(&out, file.Servers[name], "", "  ")
+	_ = json.Indent(&out, entry, "", "  ")
 	return fmt.Appendf(nil, "%s: %s\n", key, out.Bytes())
 }
 

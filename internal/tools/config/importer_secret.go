@@ -62,6 +62,16 @@ func withheld(before, word string) (stays, label string, ok bool) {
 	return "", "", credential(word)
 }
 
+// Masked is a word of a command line with an ellipsis in place of what looks like a
+// credential; before is the word before it.
+func Masked(before, word string) string {
+	stays, _, ok := withheld(before, word)
+	if !ok {
+		return word
+	}
+	return stays + "…"
+}
+
 // redacted puts a variable of toolhost's environment in the place of what looks
 // like a credential. The word comes back as YAML is to have it.
 func (i *importer) redacted(server string, n int, before, word string) (text string, ok bool) {
