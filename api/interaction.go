@@ -91,6 +91,10 @@ type ClientRequest struct {
 // OfClient says whether only a client of MCP can answer, and no human.
 func (k InteractionKind) OfClient() bool { return k == KindSampling || k == KindRoots }
 
+// RefusedKey is the one field of an answer to a server's request that stands for an error of
+// the client's, which it holds.
+const RefusedKey = "dev.toolhost/refused"
+
 // Question is what a host asks a human in a turn. Without a Schema it wants a yes or
 // no or, of a password, text.
 type Question struct {
@@ -143,6 +147,9 @@ type Answer struct {
 	By string `json:"-"`
 	// Denies says that approve is there, and false: no value makes a yes of that.
 	Denies bool `json:"-"`
+	// Refusal, in the process of the turn, is the error that an MCP client has answered a
+	// server's request with: an object with code and message.
+	Refusal json.RawMessage `json:"-"`
 	// Unfit, in the process of the turn, is why an answer could not be used.
 	Unfit string `json:"-"`
 }

@@ -186,7 +186,7 @@ func (t *Turn) settle(id string, a api.Answer) error {
 	switch a.Unanswered {
 	case "":
 	case api.OutcomeDismissed, api.OutcomeFailed, api.OutcomeTimedOut:
-		t.close(p, a.Unanswered, api.Answer{By: a.By})
+		t.close(p, a.Unanswered, api.Answer{By: a.By, Refusal: a.Refusal})
 		return nil
 	default:
 		return fmt.Errorf("bug: %q does not say why there is no answer", a.Unanswered)

@@ -106,10 +106,14 @@ func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction, put f
 	wait, _ = e.call.Until.cut(wait, b.t.now())
 	s := b.open(ctx, e, i, wait, warning, put)
 	if i.Kind.OfClient() {
-		if s.outcome != api.OutcomeAnswered {
-			return nil
+		switch {
+		case s.outcome == api.OutcomeAnswered:
+			return s.answer.Value
+		case len(s.answer.Refusal) > 0:
+			raw, _ := json.Marshal(map[string]json.RawMessage{api.RefusedKey: s.answer.Refusal}) // of JSON
+			return raw
 		}
-		return s.answer.Value
+		return nil
 	}
 	raw, _ := json.Marshal(elicitedBy(s, len(i.Schema) > 0)) // of strings and checked JSON
 	return raw

@@ -94,7 +94,7 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 	}
 	if err != nil {
 		c.note(whyNot(err, "the client did not answer "+i.Request.Method+": "))
-		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
+		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed, Refusal: refusalOf(err)}, nil
 	}
 	if !i.Kind.OfClient() {
 		a := f.answer(given.(*mcpsdk.ElicitResult)) // another one does not fit
@@ -106,6 +106,16 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
 	return api.Answer{By: c.by(), Approve: true, Value: raw}, nil
+}
+
+// refusalOf is the error that a client has answered with; nil if err is another one.
+func refusalOf(err error) json.RawMessage {
+	e, is := errors.AsType[*jsonrpc.Error](err)
+	if !is {
+		return nil
+	}
+	raw, _ := json.Marshal(e) // which was read from JSON
+	return raw
 }
 
 // paramsOf are a request's, if the client takes such requests.
@@ -122,6 +132,9 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 	case api.KindSampling:
 		if caps.Sampling == nil {
 			return nil, missing("its model (sampling)")
+		}
+		if err := fits[mcpsdk.CreateMessageWithToolsParams]("params", raw); err != nil {
+			return nil, fmt.Errorf("the tool's server asked the client for its model (sampling), and %w", err)
 		}
 		p := &mcpsdk.CreateMessageWithToolsParams{}
 		return p, json.Unmarshal(raw, p)

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
@@ -148,5 +150,22 @@ func TestWhatAClientHasNotIsNotedOnce(t *testing.T) {
 	}
 	if len(c.notes) != 1 || !strings.Contains(c.notes[0], "its model (sampling)") {
 		t.Errorf("%q", c.notes)
+	}
+}
+
+// A client that refuses a server's own request by an error: the server gets that error.
+func TestARefusalIsTheClients(t *testing.T) {
+	t.Parallel()
+	o := &mcpsdk.ClientOptions{CreateMessageHandler: func(context.Context, *mcpsdk.CreateMessageRequest) (*mcpsdk.CreateMessageResult, error) {
+		return nil, &jsonrpc.Error{Code: -1, Message: "User rejected sampling request"}
+	}}
+	for _, k := range []kind{kinds[0], kinds[2]} {
+		q := plugin.Question{Requests: map[string]plugin.ClientRequest{"k": {
+			Method: "sampling/createMessage", Params: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`),
+		}}}
+		r := invoke(t, connect(t, newServer(t, setup{}), k, o), asks(t, q))
+		if want := `answer {"k":{"dev.toolhost/refused":{"code":-1,"message":"User rejected sampling request"}}}`; !strings.Contains(text(r), want) {
+			t.Errorf("%s: %s", k.name, text(r))
+		}
 	}
 }

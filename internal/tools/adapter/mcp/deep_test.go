@@ -35,7 +35,7 @@ func sendDeep(p *peer, deep string) {
 		case "error":
 			p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"refused","data":%s}}`, m.ID, deep)
 		case "sampling":
-			p.say(`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"metadata":%s}}`, deep)
+			p.say(`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"metadata":%s}}`, deep)
 			for {
 				if answer := p.next(); answer.Method == "" {
 					p.text(m, string(answer.Error))

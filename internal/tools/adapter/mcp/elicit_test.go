@@ -31,6 +31,14 @@ func init() {
 			p.text(m, string(answer.Result)+string(answer.Error))
 			p.drain()
 		},
+		"samples": func(p *peer) {
+			p.initialize()
+			m := p.call()
+			p.say(`{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":%s}`, m.param("arguments", "ask"))
+			answer := p.next()
+			p.text(m, string(answer.Result)+string(answer.Error))
+			p.drain()
+		},
 		"heeds SIGTERM": func(p *peer) {
 			terminated := make(chan os.Signal, 1)
 			signal.Notify(terminated, syscall.SIGTERM)
@@ -147,5 +155,24 @@ func TestKeptServers(t *testing.T) {
 	}
 	if len(servers[true]) != 1 || len(servers[false]) != 3 {
 		t.Errorf("servers: kept %v, fresh %v", servers[true], servers[false])
+	}
+}
+
+// What is wrong with a request for a model is the server's fault, and a client's refusal
+// comes to it as the client has worded it.
+func TestSamplingFails(t *testing.T) {
+	t.Parallel()
+	host := newHost(t)
+	const message = `{"role":"user","content":{"type":"text","text":"hi"}}`
+	for ask, want := range map[string]string{
+		`5`: `{"code":-32602,"message":"params.messages must be an array of messages"}`,
+		`{"messages":[` + message + `],"maxTokens":"x"}`: `{"code":-32602,"message":"params.maxTokens cannot be a string"}`,
+		`{"messages":[` + message + `],"maxTokens":5}`:   `{"code":-1,"message":"User rejected sampling request"}`,
+	} {
+		r := request(argv("samples"), "plain", `{"ask":`+ask+`}`, unconfined)
+		r.Ask = func(context.Context, supervisor.Question) supervisor.Answer {
+			return supervisor.Answer{Value: json.RawMessage(`{"":{"dev.toolhost/refused":{"code":-1,"message":"User rejected sampling request"}}}`)}
+		}
+		wantOK(t, run(t, host, r), want)
 	}
 }

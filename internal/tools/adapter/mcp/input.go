@@ -58,6 +58,9 @@ func (s *session) gather(c *call, in *input, round int) (map[string]json.RawMess
 		return nil, err
 	}
 	for key, one := range in.InputRequests {
+		if e := refusedIn(given[key]); e != nil {
+			return nil, fmt.Errorf("MCP server %q asked for %s, and the client of this call has refused that: %s (code %d)", s.options.Name, one.Method, textOf(e), e.Code)
+		}
 		if given[key] == nil && one.Method != methodElicit {
 			return nil, fmt.Errorf("MCP server %q asked for %s, and the client of this call cannot give that", s.options.Name, one.Method)
 		}

@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin"
 )
 
@@ -105,14 +108,43 @@ func (s *session) ofClient(ctx context.Context, m *jsonrpc.Request) (any, error)
 		s.notes.add("asked its client for " + m.Method + " while not exactly one call was running, so that nobody knows for which")
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "not exactly one call is running: nobody knows which one this is about"}
 	}
+	if m.Method == methodSample {
+		if err := sampleFits(m.Params); err != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		}
+	}
 	given, err := s.askAll(ctx, c, plugin.Question{Requests: map[string]plugin.ClientRequest{"": {Method: m.Method, Params: m.Params}}})
 	switch {
 	case err != nil:
 		return nil, err
+	case refusedIn(given[""]) != nil:
+		return nil, refusedIn(given[""])
 	case given[""] == nil:
 		return nil, errors.New("the client of this call has no model that it lets servers use, or did not let this one: it was asked for " + m.Method)
 	}
 	return given[""], nil
+}
+
+// refusedIn is the error that a client has answered with, if it has.
+func refusedIn(answer json.RawMessage) *jsonrpc.Error {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(answer, &fields)
+	var e *jsonrpc.Error
+	_ = json.Unmarshal(fields[api.RefusedKey], &e)
+	return e
+}
+
+// sampleFits says why params are not those of a request for a model.
+func sampleFits(raw json.RawMessage) error {
+	var p struct{ Messages []json.RawMessage }
+	if json.Unmarshal(raw, &p) != nil || p.Messages == nil {
+		return errors.New("params.messages must be an array of messages")
+	}
+	err := json.Unmarshal(raw, new(mcpsdk.CreateMessageWithToolsParams))
+	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+		return fmt.Errorf("params.%s cannot be a %s", wrong.Field, wrong.Value)
+	}
+	return err
 }
 
 // caller is asker, after a moment if no call runs yet.
