@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ type gateway struct {
 	rooted    map[origin]*rooted
 	relisted  map[string]*relisted // entries whose kept server has announced changes of its lists
 	lost      losses
+	unlists   bool // unlistedTemplate is there
 }
 
 // wrapped is one server.
@@ -50,9 +52,17 @@ type promptOffer struct {
 	raw        string // as clients get it
 }
 
-// unlisted carries a URI that no server lists to the handler of resources. No client
-// sees it.
+// unlisted carries a URI that no server lists, escaped, to the handler of resources. No
+// client sees it.
 const unlisted = "toolhost-unlisted:"
+
+// meantBy is the URI that a client has sent.
+func meantBy(uri string) string {
+	if escaped, is := strings.CutPrefix(uri, unlisted); is {
+		uri, _ = url.QueryUnescape(escaped) // as anyResource has it
+	}
+	return uri
+}
 
 // ofServers are the requests that wait until the servers are described.
 var ofServers = map[string]bool{
@@ -114,7 +124,8 @@ func (g *gateway) offerServers() (problems []error) {
 	problems = append(problems, g.showPrompts(prompts)...)
 	problems = append(problems, show(resources, &g.resources, g.addResource, g.s.sdk.RemoveResources)...)
 	problems = append(problems, show(templates, &g.templates, g.addTemplate, g.s.sdk.RemoveResourceTemplates)...)
-	if len(g.servers) > 0 {
+	if len(g.servers) > 0 && !g.unlists { // each time clients are told that resources have changed
+		g.unlists = true
 		g.s.sdk.AddResourceTemplate(unlistedTemplate(), g.readResource)
 	}
 	select {
@@ -332,8 +343,11 @@ func adding(raw string, into any, add func()) (err error) {
 // that takes out of lists.
 func (g *gateway) anyResource(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		if p, ok := r.GetParams().(*mcpsdk.ReadResourceParams); ok && g.s.config.Servers != nil && !g.lists(p.URI) {
-			p.URI = unlisted + p.URI
+		if one, ok := r.(*mcpsdk.ReadResourceRequest); ok && g.s.config.Servers != nil && !g.lists(one.Params.URI) {
+			if _, _, err := g.ownerFor(ctx, one.Params.URI); err != nil {
+				return nil, notFound(err, one.Params.URI, one.ProtocolVersion())
+			}
+			one.Params.URI = unlisted + url.QueryEscape(one.Params.URI) // or the template would not fit each
 		}
 		result, err := next(ctx, method, r)
 		if list, ok := result.(*mcpsdk.ListResourceTemplatesResult); ok && err == nil {

@@ -102,3 +102,26 @@ func TestASubscriptionKeepsItsGeneration(t *testing.T) {
 		p.mu.Unlock()
 	}
 }
+
+// What a server has not changed is not announced with what it has.
+func TestOnlyWhatHasChangedIsAnnounced(t *testing.T) {
+	heard := make(chan string, 100)
+	o := &mcpsdk.ClientOptions{
+		ToolListChangedHandler:     func(context.Context, *mcpsdk.ToolListChangedRequest) { heard <- "tools" },
+		PromptListChangedHandler:   func(context.Context, *mcpsdk.PromptListChangedRequest) { heard <- "prompts" },
+		ResourceListChangedHandler: func(context.Context, *mcpsdk.ResourceListChangedRequest) { heard <- "resources" },
+	}
+	s := playedServers(t, &played{}, kept(serverOf("a", []string{"x://1"}, nil)))
+	c := connect(t, s, kinds[0], o)
+	if _, err := c.ListResources(wait.Context(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 4 {
+		s.Notice("a", "", "notifications/tools/list_changed", nil)
+		for got := <-heard; got != "tools"; got = <-heard {
+			if round > 1 { // before, the SDK may still tell of the first list
+				t.Errorf("%s are announced, and tools have changed", got)
+			}
+		}
+	}
+}

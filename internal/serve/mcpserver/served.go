@@ -184,7 +184,7 @@ func (g *gateway) ownerFor(ctx context.Context, uri string) (entry, own string, 
 
 func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest) (*mcpsdk.ReadResourceResult, error) {
 	p := r.Params
-	asked := strings.TrimPrefix(p.URI, unlisted)
+	asked := meantBy(p.URI)
 	entry, own, err := g.ownerFor(ctx, asked)
 	if err != nil {
 		return nil, notFound(err, asked, r.ProtocolVersion())

@@ -133,3 +133,18 @@ func TestErrorsOfServersAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// A client never sees how a URI that no server lists gets to the one that is asked for it.
+func TestUnlistedURIs(t *testing.T) {
+	for _, uri := range []string{"x://unlisted", "y://a b?c=%20&d#e", "no scheme \u00e9\"", "", "%zz"} {
+		read := `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":` + string(source{uri: uri}.params()) + `}`
+		p := &played{}
+		if said := spoken(t, playedServers(t, p, serverOf("a", []string{"x://1"}, nil)), saysInitialize, saysInitialized, read); p.times("a:resources/read "+uri) != 1 {
+			t.Errorf("%q: asked %q, said %s", uri, p.asked, said[1])
+		}
+		said := spoken(t, playedServers(t, &played{}), saysInitialize, saysInitialized, read)
+		if want := `"error":{"code":-32002,"message":"Resource not found","data":` + string(source{uri: uri}.params()); !strings.Contains(said[1], want) {
+			t.Errorf("no server: %s, want %s", said[1], want)
+		}
+	}
+}
