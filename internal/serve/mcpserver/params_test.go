@@ -39,7 +39,8 @@ func TestUnfitParams(t *testing.T) {
 		{"tools/call", `{"name":"t","inputResponses":{"k":"accept"}}`, `params.inputResponses.k must be an object, not "accept"`},
 		{"tools/call", `{"name":"t","inputResponses":{"k":{"error":1}}}`, `params.inputResponses.k must be an answer, such as {"action": "accept"} with its content, not {"error":1}`},
 
-		{"tools/call", `{"name":"t","_meta":null,"arguments":5}`, ``},
+		{"tools/call", `{"name":"t","_meta":null,"arguments":5}`, `params.arguments must be an object, not 5`},
+		{"tools/call", `{"name":"t","_meta":null,"arguments":null}`, ``},
 		{"tools/call", `{"name":"t","_meta":{"progressToken":"a","x":5},"inputResponses":{"k":{"action":"maybe"}}}`, ``},
 		{"tools/list", `{"_meta":{"progressToken":null}}`, ``},
 		{"tools/list", `null`, ``},
