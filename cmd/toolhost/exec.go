@@ -23,7 +23,8 @@ func newExec() *cobra.Command {
 		Use:   "exec [flags] -- CMD [ARG ...]",
 		Short: "Run a plain command once, like timeout(1) but reliable",
 		Long: `Run a plain command once. Its stdin, stdout, stderr and exit status pass through
-byte for byte; on a terminal, control sequences other than colours are escaped.
+byte for byte; on a terminal, control sequences other than colours are escaped, and
+a job in the background gets input only when it is brought to the foreground.
 With --json the result is on stdout instead, with the head and tail of both streams.
 
 ` + exitDescription,
@@ -51,7 +52,7 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 	}
 	defer k.Close()
 	request := k.base()
-	request.Command = &supervisor.Command{Argv: argv, Stdin: os.Stdin}
+	request.Command = &supervisor.Command{Argv: argv, Stdin: terminal.Input(os.Stdin)}
 	if !flags.json {
 		request.Command.Stdout = flags.passTo(os.Stdout, raw)
 		request.Command.Stderr = flags.passTo(os.Stderr, raw)

@@ -1,14 +1,46 @@
 package terminal
 
 import (
+	"errors"
+	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/term"
 )
 
 // IsTerminal says whether the file is one.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Input is f as a command's input. If f is a terminal, it is read only while this
+// process is in the foreground: in the background a read waits until that is so
+// again, and does not stop the process, which ignores SIGTTIN from then on.
+func Input(f *os.File) io.Reader {
+	if !IsTerminal(f) {
+		return f
+	}
+	signal.Ignore(syscall.SIGTTIN)
+	return input{f}
+}
+
+// lookAgain is how often a process in the background looks whether it still is:
+// the shell's fg tells only a process that is stopped.
+const lookAgain = 100 * time.Millisecond
+
+type input struct{ tty *os.File }
+
+func (i input) Read(p []byte) (int, error) {
+	for {
+		n, err := i.tty.Read(p)
+		if !errors.Is(err, syscall.EIO) || !inBackground() {
+			return n, err
+		}
+		time.Sleep(lookAgain)
+	}
+}
 
 // inBackground says whether this process is not in the foreground of its
 // controlling terminal: reading from it would then stop it (SIGTTIN). See
