@@ -30,6 +30,11 @@ const (
 	// lastMoment is how long before its hard limit a result waits no more for its parts:
 	// files, network.
 	lastMoment = 50 * time.Millisecond
+	// lateBy is how late the end of a call's time is noticed only by a host that was
+	// stopped, or starved. It takes in what has come meanwhile for hearsTime first: a
+	// call that has ended by itself was not stopped.
+	lateBy    = 100 * time.Millisecond
+	hearsTime = 50 * time.Millisecond
 	// minCPUCheck keeps the checks of a call near its CPU limit apart.
 	minCPUCheck = 2 * time.Millisecond
 )
@@ -42,7 +47,9 @@ type clocks struct {
 	// must have come, progressAt the next beat, cpuAt when the CPU limit can have been
 	// reached.
 	startBy, settleAt, progressAt, cpuAt time.Time
-	overran, boosted                     bool
+	// hearsUntil is when a host that was held up has taken in what had come.
+	hearsUntil       time.Time
+	overran, boosted bool
 }
 
 // marks are the points in time that a result's timing is made of.
@@ -100,6 +107,9 @@ func (o *owner) checkClocks(now time.Time) {
 
 func (c *clocks) budgetAt() time.Time {
 	at, _, _ := c.clock.Next()
+	if at.Before(c.hearsUntil) && !at.IsZero() {
+		return c.hearsUntil
+	}
 	return at
 }
 
@@ -151,10 +161,14 @@ func (o *owner) drainLimit() time.Time {
 	if o.found.Cause != outcome.CauseNone {
 		return o.hardLimit()
 	}
-	if at, ok := o.clock.Deadline(); ok {
-		return at.Add(o.p.Grace)
+	at, ok := o.clock.Deadline()
+	if !ok {
+		return time.Time{}
 	}
-	return time.Time{}
+	if end := at.Add(o.p.Grace); end.After(o.settleAt) {
+		return end
+	}
+	return o.settleAt // the host was late itself
 }
 
 // hardLimit is the time by which the caller has its answer, whatever happens.
@@ -193,7 +207,7 @@ func nextBeat(now time.Time) time.Time {
 func (o *owner) checkBudget(now time.Time) {
 	for {
 		reason, ok := o.clock.Due(now)
-		if !ok {
+		if !ok || o.hears(now) {
 			return
 		}
 		if reason != budget.ReasonSoft {
@@ -202,6 +216,15 @@ func (o *owner) checkBudget(now time.Time) {
 		}
 		o.checkSoft(now)
 	}
+}
+
+// hears says that what is due has to wait for what had come before.
+func (c *clocks) hears(now time.Time) bool {
+	at, _, _ := c.clock.Next()
+	if c.hearsUntil.Before(at) && now.Sub(at) > lateBy {
+		c.hearsUntil = now.Add(hearsTime)
+	}
+	return now.Before(c.hearsUntil)
 }
 
 var budgetCauses = map[string]outcome.Cause{

@@ -20,7 +20,13 @@ func (o *owner) settle(now time.Time) {
 	case o.state == stateStarting && o.found.StartErr != nil && o.found.Exited:
 		o.failStart(o.found.StartErr, now)
 	case complete && o.giveBack(now):
-	case complete, o.streamOver && o.found.Exited:
+	case complete:
+		o.to(ended, now)
+	case o.streamOver && o.found.Exited:
+		if o.tree.LauncherLost() { // by its own timer, if the host was late
+			o.hearsUntil = now
+			o.checkBudget(now)
+		}
 		o.to(ended, now)
 	case o.settleAt.IsZero() && (o.streamOver || o.found.Exited || o.found.Final != nil):
 		o.settleAt = now.Add(meetTime)

@@ -317,6 +317,27 @@ func TestOwner(t *testing.T) {
 			}},
 			status: api.StatusNoResult, stage: "none",
 		},
+		"ends by itself while the host is stopped": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				err := works(ctx, 50*time.Second)
+				tool.result(toolError)
+				return err
+			}},
+			then: stopped, status: api.StatusToolError, stage: "none", elapsed: 62 * time.Second,
+		},
+		"ends during a stop of the host by the launcher's timer": {
+			tool: &played{launcherLost: true, work: func(ctx context.Context, tool *played) error {
+				_ = works(ctx, 61*time.Second)
+				tool.die(syscall.SIGKILL)
+				<-ctx.Done()
+				return ctx.Err()
+			}},
+			then: stopped, status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "kill", elapsed: 62 * time.Second,
+		},
+		"goes on during a stop of the host": {
+			tool: &played{work: untilEnded},
+			then: stopped, status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "term", elapsed: 62*time.Second + hearsTime,
+		},
 		"crashes": {
 			tool: &played{work: func(ctx context.Context, tool *played) error {
 				tool.die(syscall.SIGSEGV)
@@ -354,3 +375,13 @@ func TestOwner(t *testing.T) {
 		})
 	}
 }
+
+// stopped holds the host up from before the deadline until after it.
+func stopped(o *owner) {
+	time.Sleep(40 * time.Second)
+	o.send(heldUp(22 * time.Second))
+}
+
+type heldUp time.Duration
+
+func (in heldUp) take(*owner, time.Time) { time.Sleep(time.Duration(in)) }
