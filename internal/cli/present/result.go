@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docker/go-units"
-
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
@@ -46,7 +44,7 @@ func Placeholder(c api.Content) string {
 	}
 	if c.Type == "blob" {
 		kind := cmp.Or(c.MIMEType, "application/octet-stream")
-		return fmt.Sprintf("[%s, %s]", terminal.OneLine(kind), units.BytesSize(float64(len(c.Data))))
+		return fmt.Sprintf("[%s, %s]", terminal.OneLine(kind), size(int64(len(c.Data))))
 	}
 	return fmt.Sprintf("[%s %s]", terminal.OneLine(c.Name), terminal.OneLine(c.URI))
 }
@@ -110,12 +108,15 @@ func outcome(r *api.Result) string {
 	if waited := r.Timing.HumanWaitMs; waited > 0 {
 		parts = append(parts, "waited "+Elapsed(waited)+" for a human")
 	}
+	if limit := limitPhrase(r); limit != "" {
+		parts = append(parts, limit)
+	}
 	parts = append(parts, endPhrases(r)...)
 	if r.Unrecorded {
 		parts = append(parts, "not on record")
 	}
 	if r.Usage.MemoryPeakBytes > 0 {
-		parts = append(parts, "cpu "+Elapsed(r.Usage.CPUUserMs+r.Usage.CPUSystemMs), "memory "+units.BytesSize(float64(r.Usage.MemoryPeakBytes)))
+		parts = append(parts, "cpu "+Elapsed(r.Usage.CPUUserMs+r.Usage.CPUSystemMs), "memory "+size(r.Usage.MemoryPeakBytes))
 	}
 	return terminal.OneLine(strings.Join(parts, ", "))
 }
@@ -236,14 +237,14 @@ func endPhrases(r *api.Result) (parts []string) {
 		parts = append(parts, "killed, 0 left")
 	case r.Kill.Stage == "kill":
 		parts = append(parts, fmt.Sprintf("%s killed, 0 left", count(r.Kill.Reaped, "process", "processes")))
-	case r.Kill.Stage == "term":
+	case r.Kill.Stage == "term" && r.Kill.Reaped > 0: // else the command had ended before
 		parts = append(parts, fmt.Sprintf("%s ended by SIGTERM, 0 left", count(r.Kill.Reaped, "process", "processes")))
 	}
 	if r.Partial {
-		parts = append(parts, "kept "+units.BytesSize(float64(r.Output.Content.KeptBytes+r.Output.Stdout.KeptBytes))+" of partial output")
+		parts = append(parts, "kept "+size(r.Output.Content.KeptBytes+r.Output.Stdout.KeptBytes)+" of partial output")
 	}
 	if dropped := r.Output.Content.DroppedBytes; dropped > 0 {
-		parts = append(parts, units.BytesSize(float64(dropped))+" of content cut")
+		parts = append(parts, size(dropped)+" of content cut (output keeps "+size(r.Limits.OutputBytes)+")")
 	}
 	return parts
 }

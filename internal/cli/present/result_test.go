@@ -48,6 +48,31 @@ func TestOutcome(t *testing.T) {
 			r.Status, r.Reason, r.Timing.TimeoutMs = api.StatusTimeout, "deadline", new(int64(1000))
 			r.Timing.ElapsedMs, r.Timing.DrainMs = 4000, 2990
 		}, "timeout: x, timed out after 1s, gone after 1.01s, answered after 4s\n"},
+		"SIGTERM reached nobody": {func(r *api.Result) {
+			r.Status, r.Kill = api.StatusCancelled, api.Kill{Stage: "term"}
+		}, "cancelled: x, 1.5s of 30s\n"},
+		"memory limit": {func(r *api.Result) {
+			r.Status, r.Reason, r.Limits.MemoryBytes = api.StatusOOM, api.ReasonMemory, 20<<20
+		}, "oom: x, 1.5s of 30s, over its memory limit of 20MiB\n"},
+		"memory of all calls": {func(r *api.Result) {
+			r.Status, r.Reason, r.Limits.MemoryBytes = api.StatusOOM, api.ReasonHostMemory, 20<<20
+		}, "oom: x, 1.5s of 30s\n"},
+		"pids limit": {func(r *api.Result) { r.Status, r.Limits.Pids = api.StatusPidsLimit, 5 }, "pids_limit: x, 1.5s of 30s, at its limit of 5 processes and threads\n"},
+		"CPU limit": {func(r *api.Result) {
+			r.Status, r.Limits.CPUTimeMs = api.StatusCPULimit, 200
+		}, "cpu_limit: x, 1.5s of 30s, over its limit of CPU time of 200ms\n"},
+		"output limit": {func(r *api.Result) {
+			r.Status, r.Limits.OutputTotalBytes = api.StatusOutputLimit, 1024
+		}, "output_limit: x, 1.5s of 30s, over its limit of all output of 1KiB\n"},
+		"cut": {func(r *api.Result) {
+			r.Limits.OutputBytes, r.Output.Content.DroppedBytes = 1024, 4096
+		}, "ok: x, 1.5s of 30s, 4KiB of content cut (output keeps 1KiB)\n"},
+		"connections": {func(r *api.Result) {
+			r.Status, r.Reason, r.Limits.Network = api.StatusNetworkLimit, "connectionsTotal", &api.NetworkLimits{TotalConnections: 1}
+		}, "network_limit: x, 1.5s of 30s, over its network's limit of 1 connection in total\n"},
+		"bytes sent": {func(r *api.Result) {
+			r.Status, r.Reason, r.Limits.Network = api.StatusNetworkLimit, "sent", &api.NetworkLimits{SentBytes: 1024}
+		}, "network_limit: x, 1.5s of 30s, over its network's limit of 1KiB sent\n"},
 		"survivors": {func(r *api.Result) {
 			r.Status, r.Kill = api.StatusUnkillable, api.Kill{Stage: "kill", Survivors: 2}
 		}, "unkillable: x, 1.5s of 30s, 2 processes SURVIVED\n"},
