@@ -66,6 +66,23 @@ func TestAHealthyPluginPassesEverything(t *testing.T) {
 	show(t, r)
 }
 
+// A case that no host would make is none that can be left out.
+func TestACaseThatDoesNotFitFails(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ one, want string }{
+		{"{name: bad, args: {text: 3}}", "bad: its arguments do not fit the input schema: text: "},
+		{"{name: bad, args: {text: 3}, long: true}", "bad: its arguments do not fit the input schema: text: "},
+		{"{name: bad, args: {text: 3}, expect: error}", ""},
+	} {
+		r := try(t, newHost(t), "cases: [{args: {text: hello}}, "+test.one+"]", "healthy")
+		for _, c := range r.Checks {
+			if fails := c.ID == ruleCases.id && test.want != ""; (c.Status == Fail) != fails || fails && !strings.HasPrefix(c.Detail, test.want) {
+				t.Errorf("%s: %+v", test.one, c)
+			}
+		}
+	}
+}
+
 // Without cases nothing is claimed that was not tried.
 func TestWhatCannotBeTriedIsSkipped(t *testing.T) {
 	t.Parallel()

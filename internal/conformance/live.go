@@ -10,8 +10,10 @@ import (
 // repertoire are the calls that a tool is tried with.
 type repertoire struct {
 	// quick end by themselves, for all that is known; long do not. illegal are
-	// cases whose arguments a host refuses.
+	// cases whose arguments a host refuses, as they expect.
 	quick, long, illegal []call
+	// unfit are the failures of those that do not expect it.
+	unfit []Finding
 	// missing says why there is no quick call.
 	missing string
 }
@@ -23,8 +25,12 @@ func (s *suite) repertoire(tool *pluginv1.ToolDescription, only bool) (r reperto
 		return r
 	}
 	for _, c := range cases {
+		err := satisfies(tool.GetInputSchema(), []byte(c.Arguments))
 		switch {
-		case satisfies(tool.GetInputSchema(), []byte(c.Arguments)) != nil:
+		case err != nil && c.Expect != expectError:
+			r.unfit = append(r.unfit, failed("correct the case, or the input schema; or say expect: error in the case",
+				"%s: its arguments do not fit the input schema: %s", c.Name, firstLine(err.Error())))
+		case err != nil:
 			r.illegal = append(r.illegal, c)
 		case c.Long:
 			r.long = append(r.long, c)
@@ -64,6 +70,9 @@ func (s *suite) live(tool *pluginv1.ToolDescription, only, sound bool) {
 		if r == ruleCases && f.Status == Skip && len(calls.long)+len(calls.illegal) > 0 {
 			f = skipped("no case ends by itself: give one that does")
 		}
+		if r == ruleCases {
+			f = worst(append(calls.unfit, f))
+		}
 		s.add(r, f)
 	}
 	if f := reply.Findings[ruleStream.id]; f.Status == Fail || stream.Status == Fail {
@@ -71,6 +80,15 @@ func (s *suite) live(tool *pluginv1.ToolDescription, only, sound bool) {
 		return
 	}
 	s.flow(tool, calls, reply)
+}
+
+// worst is the first of the worst.
+func worst(findings []Finding) Finding {
+	var t tally
+	for _, f := range findings {
+		t.add(f)
+	}
+	return t.worst
 }
 
 // calls has the quick ones made. Without a reply the finding says why.
