@@ -65,7 +65,7 @@ func (f *callFlags) layer() []config.Flag {
 	if f.unsafe {
 		list = append(list, config.Flag{Key: "tier", Values: []string{sandbox.TierNone}, Name: "--unsafe-no-sandbox"})
 	}
-	return slices.DeleteFunc(list, func(one config.Flag) bool { return one.Key == "network" && slices.Equal(one.Values, []string{""}) })
+	return list
 }
 
 // set says whether a flag was given.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,20 @@ func beforeCommand(cmd *cobra.Command, _ []string) error {
 	path, _ := cmd.Flags().GetString("config") // empty for a command without that flag
 	warnOfVariables(path)
 	return nil
+}
+
+// warnOfUnset is for variables to pass on. One that is not set may be left out, as docker
+// run does it.
+func (f *callFlags) warnOfUnset() {
+	names, err := f.given.GetStringArray("env")
+	if err != nil || f.quiet || f.events { // err: the command has no such flag
+		return
+	}
+	for _, name := range names {
+		if _, set := os.LookupEnv(name); !set && !strings.Contains(name, "=") {
+			fmt.Fprintf(os.Stderr, "toolhost: warning: --env %s: no such variable is set here, so the call does not get it: set it, or give --env %[1]s=VALUE\n", name)
+		}
+	}
 }
 
 func warnOfVariables(path string) {

@@ -37,10 +37,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 }
 
 // NoneEmpty refuses a flag that was given with nothing, mostly a variable that is not
-// set: left out it would mean its default, which may be more. --net "" means none.
+// set: left out it would mean its default, which may be more.
 func NoneEmpty(given *pflag.FlagSet) (err error) {
 	given.Visit(func(flag *pflag.Flag) {
-		if err == nil && flag.Name != "net" && empty(flag.Value) {
+		if err == nil && empty(flag.Value) {
 			err = fmt.Errorf("--%s is empty: give it a value, or leave it out", flag.Name)
 		}
 	})
