@@ -154,7 +154,12 @@ func source(entry config.Tool, key string) string {
 
 func timeoutSource(r budget.Resolution) string {
 	source := string(r.Source)
-	if r.SourceDetail != "" {
+	switch {
+	case r.Source == budget.LayerStandard:
+		source = "default"
+	case r.Source == budget.LayerGlobal:
+		source = r.SourceDetail
+	case r.SourceDetail != "":
 		source += " (" + r.SourceDetail + ")"
 	}
 	if r.Clamped {

@@ -2,6 +2,8 @@ package config
 
 import (
 	"cmp"
+	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -131,7 +133,7 @@ func orInfinity(parse func(string) (any, string)) func(string) (any, string) {
 // may have been meant.
 func noLimitIs(written, s string) func(data any, wrong string) (any, string) {
 	return func(data any, wrong string) (any, string) {
-		if wrong != "" && (budget.MeansNoLimit(s) || zeroForm().MatchString(s)) {
+		if wrong != "" && (budget.MeansNoLimit(s) || zeroForm().MatchString(s) || s == "-1") {
 			wrong += "; no limit is written " + written
 		}
 		return data, wrong
@@ -214,9 +216,11 @@ func parseCount(s string) (any, string) {
 	switch {
 	case unlimited(s):
 		return nil, "may not be unlimited: write a number"
-	case err != nil || !numberForm().MatchString(s):
+	case errors.Is(err, strconv.ErrRange):
+		return nil, "is out of range: write a number up to " + strconv.Itoa(math.MaxInt32)
+	case err != nil || !numberForm().MatchString(strings.TrimPrefix(s, "-")):
 		return nil, "is not a number: write one in plain digits"
-	case v == 0:
+	case v <= 0:
 		return nil, "is not positive: write 1 or more, or leave it out"
 	}
 	return v, ""

@@ -32,6 +32,8 @@ var mistakes = []struct{ text, want string }{
 	{"limits: {output: 2000000TiB}", `is out of range: write a size such as 64MiB`},
 	{"limits: {output: 300MiB}", `limit output: 314572800 bytes would be held in memory`},
 	{"limits: {pids: 1.5}", `"1.5" is not a number: write one in plain digits`},
+	{"limits: {pids: -1}", `"-1" is not positive: write 1 or more, or leave it out; no limit is written infinity`},
+	{"limits: {pids: 99999999999}", `"99999999999" is out of range: write a number up to 2147483647`},
 	{"limits: {pids: 0x10}", `"0x10" is not a number`},
 	{"limits: {pids: 5000000}", `pids limit`},
 	{"limits: {cpu: 2}", `"2" has no %: write 200% for so many CPUs, or 2% for that part of one`},
