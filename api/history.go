@@ -18,6 +18,7 @@ type TurnSummary struct {
 	AgentID  string         `json:"agentId" jsonschema:"whose turn it was, empty if nobody has said so"`
 	Owner    string         `json:"owner,omitempty" jsonschema:"the identity that began it; absent where that is not on record"`
 	State    TurnState      `json:"state" jsonschema:"open, ended or aborted"`
+	HostDied bool           `json:"hostDied,omitempty" jsonschema:"whether it is open, and nobody is there to end it: the next owner of the journal closes it"`
 	Reason   Reason         `json:"reason" jsonschema:"of the abort"`
 	Started  time.Time      `json:"started"`
 	Ended    time.Time      `json:"ended,omitzero" jsonschema:"absent while open"`

@@ -261,9 +261,16 @@ func (f *logFlags) list(w io.Writer, l record) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TURN\tSTARTED\tTOOK\tCALLS\tOUTCOMES\tAGENT\tEND")
 	for _, t := range turns {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", terminal.Cell(t.TurnID), t.Started.Local().Format(time.DateTime), took(t), t.Calls, outcomes(t.Outcomes), terminal.Cell(cmp.Or(t.AgentID, "-")), strings.TrimSpace(string(t.State)+" "+string(t.Reason)))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", terminal.Cell(t.TurnID), t.Started.Local().Format(time.DateTime), took(t), t.Calls, outcomes(t.Outcomes), terminal.Cell(cmp.Or(t.AgentID, "-")), end(t))
 	}
 	return table.Flush()
+}
+
+func end(t api.TurnSummary) string {
+	if t.HostDied {
+		return "open, its host died"
+	}
+	return strings.TrimSpace(string(t.State) + " " + string(t.Reason))
 }
 
 func took(t api.TurnSummary) string {

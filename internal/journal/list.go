@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -195,11 +196,28 @@ func (r *Reader) Calls(f api.Filter) ([]api.CallSummary, error) {
 // Turns lists turns, the last started first.
 func (r *Reader) Turns(f api.Filter) ([]api.TurnSummary, error) {
 	turns, err := r.turns(f)
+	if err == nil && slices.ContainsFunc(turns, isOpen) && ownerless(r.dir) {
+		turns, err = r.left(f)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot list turns: %w", classify(r.dir, err))
 	}
 	return turns, nil
 }
+
+// left lists the turns again, of an owner that has ended by now. They are those of another
+// if there is one behind that.
+func (r *Reader) left(f api.Filter) ([]api.TurnSummary, error) {
+	turns, err := r.turns(f)
+	if ownerless(r.dir) {
+		for i, t := range turns {
+			turns[i].HostDied = isOpen(t)
+		}
+	}
+	return turns, err
+}
+
+func isOpen(t api.TurnSummary) bool { return t.State == api.TurnOpen }
 
 // turns reads both queries from one snapshot.
 func (r *Reader) turns(f api.Filter) ([]api.TurnSummary, error) {

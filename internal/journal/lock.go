@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // lock makes its holder the owner of a directory, until released or dead. The file stays: removing it would let two
@@ -35,6 +36,10 @@ func takeLock(dir string) (*lock, error) {
 
 func (l *lock) take() error {
 	err := syscall.Flock(int(l.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) { // perhaps by a reader, which looks for a moment whether there is an owner
+		time.Sleep(time.Millisecond)
+		err = syscall.Flock(int(l.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
 	content, readErr := io.ReadAll(io.LimitReader(l.file, 64))
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(content)))
 	switch {
@@ -52,6 +57,16 @@ func (l *lock) take() error {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
+}
+
+// ownerless says that nobody is known to own a directory.
+func ownerless(dir string) bool {
+	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
 }
 
 // release gives the directory up; clean says that the database needs no check by the next owner.

@@ -24,6 +24,26 @@ func output(call, stream, text string) api.Event {
 	return api.Event{Kind: "tool_output", CallID: call, Tool: "x", Stream: stream, Content: &api.Content{Type: "text", Text: text}}
 }
 
+// An open turn whose owner is gone is told from one that goes on.
+func TestTurnsOfNobody(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{})
+	if err := (Turns{j}).Append(records(api.Event{Kind: api.EventTurnStart})...); err != nil {
+		t.Fatal(err)
+	}
+	r := mustRead(t, dir)
+	for _, want := range []bool{false, true} {
+		turns, err := r.Turns(api.Filter{})
+		if err != nil || len(turns) != 1 || turns[0].State != api.TurnOpen || turns[0].HostDied != want {
+			t.Errorf("%+v, %v; want one whose host died: %v", turns, err, want)
+		}
+		if !want {
+			mustClose(t, j)
+		}
+	}
+}
+
 // A call that died with its host says what is known of it, and has the output that is on record.
 func TestRecoveredResults(t *testing.T) {
 	t.Parallel()
