@@ -77,7 +77,7 @@ func diagnose(w io.Writer, findings []finding, asJSON bool) error {
 }
 
 func examine() []finding {
-	findings := []finding{checkKernel(), checkMemfd()}
+	findings := []finding{checkKernel(), checkMemfd(), checkState()}
 	host, err := newHost(false)
 	if _, ok := errors.AsType[*cgroup.UnavailableError](err); ok {
 		findings = append(findings, failure("cgroup", orWithout(err)))

@@ -34,6 +34,31 @@ func PrepareDir(dir string) (string, error) {
 	return dir, errors.Join(checkDir(dir), checkDirOwner(dir))
 }
 
+// CheckDir says why PrepareDir, or the making of files there, would fail. It makes nothing.
+func CheckDir(dir string) error {
+	err := checkDir(dir)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		return checkWritable(firstParent(dir))
+	}
+	return errors.Join(err, checkDirOwner(dir), checkWritable(dir))
+}
+
+// firstParent is the nearest folder above dir that exists.
+func firstParent(dir string) string {
+	for absent(dir) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+func checkWritable(dir string) error {
+	const write, search = 2, 1
+	if err := syscall.Access(dir, write|search); err != nil {
+		return fmt.Errorf("%s is not writable: %w", dir, err)
+	}
+	return nil
+}
+
 // checkDir refuses a directory in which somebody else could exchange files.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
