@@ -83,7 +83,7 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	callargs.DurationVar(flags, new(time.Duration), "cpu-time", 0, "limit of the CPU time of all processes together (default none)")
 	flags.String("output", "", "how much of each output stream the result keeps, at most 256MiB (default 1MiB)")
 	flags.String("output-total", "", "limit of all output together (default none)")
-	flags.StringVar(&f.spill, "spill", "", "folder for output that the result does not keep, at most 64MiB a stream")
+	flags.StringVar(&f.spill, "spill", "", "folder for output that the result does not keep, at most 64MiB a stream; it is made if need be")
 	flags.StringArray("read", nil, "show the file or folder `PATH` to the call")
 	flags.StringArray("write", nil, "show `PATH` and let the call change it")
 	flags.StringArray("net", nil, "network: none (the default), host, or a `NAME[:PORT]`, address or network to reach; may be repeated")
