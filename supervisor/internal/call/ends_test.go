@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/process"
 	"github.com/toolhost/toolhost/supervisor/internal/publish"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // What SIGKILL does not end is answered for in time, and keeps its slot.
@@ -122,5 +124,16 @@ func TestOwnerInTheQueue(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A host that was stopped reads what its call has written all the same.
+func TestOutputOfALateEndIsRead(t *testing.T) {
+	o := bare(spec.Request{Name: "tool", Command: &spec.Command{Argv: []string{"true"}, Stdout: io.Discard}})
+	now := time.Now()
+	o.clock = budget.NewClock(now.Add(-time.Hour), budget.ClockSpec{Timeout: time.Minute})
+	o.settleAt = now.Add(settleTime)
+	if got := o.drainLimit(); !got.Equal(o.settleAt) {
+		t.Errorf("it is read until %s, want %s", got, o.settleAt)
 	}
 }
