@@ -156,6 +156,7 @@ func TestWhatAClientHasNotIsNotedOnce(t *testing.T) {
 // A client that refuses a server's own request by an error: the server gets that error.
 func TestARefusalIsTheClients(t *testing.T) {
 	t.Parallel()
+	//lint:ignore SA1019 clients may still have a model
 	o := &mcpsdk.ClientOptions{CreateMessageHandler: func(context.Context, *mcpsdk.CreateMessageRequest) (*mcpsdk.CreateMessageResult, error) {
 		return nil, &jsonrpc.Error{Code: -1, Message: "User rejected sampling request"}
 	}}

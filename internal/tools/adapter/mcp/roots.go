@@ -140,6 +140,7 @@ func sampleFits(raw json.RawMessage) error {
 	if json.Unmarshal(raw, &p) != nil || p.Messages == nil {
 		return errors.New("params.messages must be an array of messages")
 	}
+	//lint:ignore SA1019 it is what a server may still send
 	err := json.Unmarshal(raw, new(mcpsdk.CreateMessageWithToolsParams))
 	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
 		return fmt.Errorf("params.%s cannot be a %s", wrong.Field, wrong.Value)
