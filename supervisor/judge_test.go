@@ -47,13 +47,13 @@ func TestOddJSONOfATool(t *testing.T) {
 				t.Errorf("%d parts, %.40q, warnings %q", len(content.Content), content.Text(), content.Warnings)
 			}
 			passes(t, content)
-			promised := call(t, host, hostileRequest("json-promised-"+what))
+			promised := call(t, host, unhurriedRequest("json-promised-"+what))
 			wantStatus(t, promised, api.StatusToolError)
 			if promised.Reason != "output" || promised.Structured != nil || promised.Text() != "kept " || !dropped(promised) || !strings.Contains(promised.ToolError.Message, "output schema") {
 				t.Errorf("reason %q, error %v, warnings %q", promised.Reason, promised.ToolError, promised.Warnings)
 			}
 			passes(t, promised)
-			asked := hostileRequest("json-ask-" + what)
+			asked := unhurriedRequest("json-ask-" + what)
 			asked.Ask = func(context.Context, supervisor.Question) supervisor.Answer {
 				t.Error("somebody was asked")
 				return supervisor.Answer{}
@@ -64,7 +64,7 @@ func TestOddJSONOfATool(t *testing.T) {
 		})
 	}
 	for what, want := range map[string]string{"half": `{"a":"\ufffd"}`, "tiny": `{"a":1e-400,"b":-0}`, "126": string(oddJSON("126"))} {
-		r := call(t, host, hostileRequest("json-promised-"+what))
+		r := call(t, host, unhurriedRequest("json-promised-"+what))
 		wantStatus(t, r, api.StatusOK)
 		if string(r.Structured) != want || dropped(r) {
 			t.Errorf("%s: %s, warnings %q", what, r.Structured, r.Warnings)
