@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/docker/go-units"
+
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/config"
@@ -32,7 +34,7 @@ func checkStateIn(dir string) finding {
 	}
 	left, known := roomIn(dir)
 	if known && left < leastStateBytes {
-		return finding{"state", levelWarn, terminal.OneLine(fmt.Sprintf("%s left for journals in %s: without room calls are refused", size(left), dir)), "make room there, or name another folder with --state or $TOOLHOST_STATE"}
+		return finding{"state", levelWarn, terminal.OneLine(fmt.Sprintf("%s left for journals in %s: without room calls are refused", units.BytesSize(float64(left)), dir)), "make room there, or name another folder with --state or $TOOLHOST_STATE"}
 	}
 	return finding{"state", levelOK, terminal.OneLine("journals can be kept in " + dir), ""}
 }
