@@ -66,7 +66,7 @@ func TestAHealthyPluginPassesEverything(t *testing.T) {
 	show(t, r)
 }
 
-// A case that no host would make is none that can be left out.
+// A case whose arguments a host would refuse must not be left out in silence.
 func TestACaseThatDoesNotFitFails(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ one, want string }{

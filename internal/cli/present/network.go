@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/docker/go-units"
-
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
@@ -42,7 +40,7 @@ func Network(n *api.Network) (lines []string) {
 
 func flow(f api.NetworkFlow) string {
 	said := fmt.Sprintf("%s port %d: %s, %s sent, %s received",
-		strings.TrimSpace(f.Name+" "+f.Address), f.Port, count(int(f.Connections), "connection", "connections"), units.BytesSize(float64(f.SentBytes)), units.BytesSize(float64(f.ReceivedBytes)))
+		strings.TrimSpace(f.Name+" "+f.Address), f.Port, count(int(f.Connections), "connection", "connections"), size(f.SentBytes), size(f.ReceivedBytes))
 	if f.Via != "" {
 		said += ", by a " + f.Via
 	}

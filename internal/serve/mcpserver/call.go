@@ -341,7 +341,7 @@ func (c *call) timeUp() {
 	ending := c.ending || c.aborted
 	c.mu.Unlock()
 	if !ending {
-		c.because("The call was ended: " + c.behind() + whyEnded(c.s.timeout(c.client)) + ".")
+		c.because("The call was ended: " + c.behind() + clientWaits(c.s.timeout(c.client), "") + ".")
 		c.t.Expire() // what nobody has approved is denied for that
 		c.abort(api.ReasonTimeout)
 	}

@@ -47,16 +47,12 @@ func (s *Server) until(client string, received time.Time) turn.Until {
 		return turn.Until{}
 	}
 	margin, _ := margins(timeout)
-	return turn.Until{At: received.Add(timeout - margin), Why: whyUntil(timeout)}
+	return turn.Until{At: received.Add(timeout - margin), Why: clientWaits(timeout, ", also while a human is asked")}
 }
 
-// whyUntil is that for the model, and whyEnded why a call was ended later.
-func whyUntil(timeout time.Duration) string {
-	return fmt.Sprintf("the client waits no longer than %s for a result, also while a human is asked (mcp: clientTimeout)", timeout)
-}
-
-func whyEnded(timeout time.Duration) string {
-	return fmt.Sprintf("the client waits no longer than %s for a result (mcp: clientTimeout)", timeout)
+// clientWaits says for the model how long its client does, with more about that.
+func clientWaits(timeout time.Duration, more string) string {
+	return fmt.Sprintf("the client waits no longer than %s for a result%s (mcp: clientTimeout)", timeout, more)
 }
 
 // ownReserve keeps the turn's own abort away from a call whose time is over:

@@ -119,7 +119,7 @@ func TestOnlyWhatHasChangedIsAnnounced(t *testing.T) {
 	for round := range 4 {
 		s.Notice("a", "", "notifications/tools/list_changed", nil)
 		for got := <-heard; got != "tools"; got = <-heard {
-			if round > 1 { // before, the SDK may still tell of the first list
+			if round > 1 { // before, the SDK may still announce the first list
 				t.Errorf("%s are announced, and tools have changed", got)
 			}
 		}
