@@ -27,7 +27,7 @@ import (
 // a process of its own.
 func runHost(dir string, n int, timeout time.Duration) {
 	host, err := supervisor.New(context.Background(), supervisor.Config{
-		RuntimeDir: dir, Admission: supervisor.Admission{Running: n, Queue: n, Wait: time.Hour},
+		RuntimeDir: dir, Admission: supervisor.Admission{Running: n, Queue: n, Wait: time.Hour}, Profiles: patient(),
 	})
 	if err != nil {
 		fmt.Println("cannot:", err)

@@ -83,6 +83,9 @@ func newHost(t testing.TB, config supervisor.Config) testHost {
 	if config.RuntimeDir == "" {
 		config.RuntimeDir = t.TempDir()
 	}
+	if config.Profiles == nil {
+		config.Profiles = patient()
+	}
 	host, err := openHost(t, config)
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +101,12 @@ func newHost(t testing.TB, config supervisor.Config) testHost {
 // within is an operator's timeout of the call.
 func within(d time.Duration) []budget.Ask {
 	return []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: d, Detail: "test"}}
+}
+
+// patient gives a tool's start the longest time that may be asked for: tests
+// start many at once, beside other tests.
+func patient() map[string][]budget.Ask {
+	return map[string][]budget.Ask{budget.Registration: within(2 * time.Minute)}
 }
 
 func request(tool, arguments string) supervisor.Request {

@@ -27,6 +27,7 @@ type child struct {
 	stdout, stderr *kept
 	socketDir      string
 	gone           chan struct{} // closed when it has been waited for
+	silent         chan struct{} // closed when nothing holds its stderr open
 	state          *os.ProcessState
 	dir            *os.File
 	patience       time.Duration
@@ -57,7 +58,7 @@ func (k *kept) String() string {
 func (b *bench) start(ctx context.Context) (*child, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.job.patience(), fmt.Errorf("no handshake within %s", b.job.patience()))
 	defer cancel()
-	c := &child{patience: b.job.patience(), stdout: &kept{}, stderr: &kept{}, gone: make(chan struct{})}
+	c := &child{patience: b.job.patience(), stdout: &kept{}, stderr: &kept{}, gone: make(chan struct{}), silent: make(chan struct{})}
 	conn, err := host.Connect(ctx, host.Options{
 		RuntimeDir: b.runtime, Stdout: c.stdout,
 		Start: func(env []string, socketDir string) (*host.Child, error) { return b.launch(c, env, socketDir) },
@@ -96,6 +97,7 @@ func (b *bench) launch(c *child, env []string, socketDir string) (*host.Child, e
 	}
 	c.process, c.socketDir = cmd.Process, socketDir
 	go func() {
+		defer close(c.silent)
 		defer stderr.Close()
 		_, _ = io.Copy(c.stderr, stderr)
 	}()
@@ -125,9 +127,7 @@ func (c *child) dial(ctx context.Context, name string) (*net.UnixConn, error) {
 func (c *child) explain(err error) error {
 	text := err.Error()
 	if c.process != nil {
-		if said := strings.TrimSpace(c.stderr.String()); said != "" {
-			text += "; on stderr: " + excerpt(said)
-		}
+		text += c.lastWords()
 	}
 	return errors.New(text)
 }
@@ -139,11 +139,21 @@ func (c *child) ended() string {
 	default:
 		return ""
 	}
-	text := c.state.String()
-	if said := strings.TrimSpace(c.stderr.String()); said != "" {
-		text += "; on stderr: " + excerpt(said)
+	return c.state.String() + c.lastWords()
+}
+
+// lastWords says what an ended process wrote to stderr. It waits for the rest of
+// it for a second at most: a process left behind may hold the pipe open.
+func (c *child) lastWords() string {
+	select {
+	case <-c.silent:
+	case <-time.After(time.Second):
 	}
-	return text
+	said := strings.TrimSpace(c.stderr.String())
+	if said == "" {
+		return ""
+	}
+	return "; on stderr: " + excerpt(said)
 }
 
 // endedSoon gives a process that has dropped its connection the time to end.
