@@ -93,7 +93,7 @@ func (w *world) work(name string, adjust func(*worker.Config)) *worker.Worker {
 	w.t.Helper()
 	c := worker.Config{
 		Name: name, URL: "nats://" + w.engine.Address(), KeyFile: w.workers[name], Callers: []string{w.key.Public()},
-		Dir: filepath.Join(w.dir, "run-"+name), Lease: 2 * time.Second, Slots: 2, Logger: logger(w.t),
+		Dir: filepath.Join(w.dir, "run-"+name), Lease: 5 * time.Second, Slots: 2, Logger: logger(w.t),
 	}
 	if adjust != nil {
 		adjust(&c)

@@ -45,7 +45,7 @@ func TestCallOfADaemonThatDies(t *testing.T) {
 		if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 			t.Fatalf("%v: %s", err, stdout.String())
 		}
-		if r.Status != api.StatusLost || !r.Partial || !strings.HasPrefix(r.Text(), "1\n") || r.Retry.Retryable || r.TurnID == "" {
+		if r.Status != api.StatusLost || !r.Partial || !strings.HasPrefix(r.Text(), "1\n") || r.Retry.Retryable || r.TurnID == "" || r.Timing.ElapsedMs == 0 {
 			t.Errorf("result %s", stdout.String())
 		}
 	}

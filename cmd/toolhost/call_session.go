@@ -26,6 +26,7 @@ type callSession struct {
 	// partial is the call's output as far as it has come.
 	partial api.Partial
 	where   *api.Where // the worker that it was given to; nil for the daemon's own machine
+	began   time.Time
 
 	ctx     context.Context // of all requests; ended by a third Ctrl-C
 	giveUp  context.CancelCauseFunc
@@ -36,7 +37,7 @@ type callSession struct {
 func (c *callCommand) session(daemon *remote, call api.Call) (*api.Result, error) {
 	view := present.NewView(os.Stderr, present.Options{Live: c.flags.live(), Single: true})
 	defer view.Close()
-	s := &callSession{daemon: daemon, flags: &c.flags, view: view, asks: c.flags.interactor(view), open: map[string]context.CancelFunc{}}
+	s := &callSession{daemon: daemon, flags: &c.flags, view: view, asks: c.flags.interactor(view), open: map[string]context.CancelFunc{}, began: time.Now()}
 	s.ctx, s.giveUp = context.WithCancelCause(context.Background())
 	defer s.giveUp(nil)
 	if s.asks != nil {
@@ -65,7 +66,7 @@ func (s *callSession) run(call api.Call) (*api.Result, error) {
 // lost is the result of a call whose daemon has died, or is out of reach.
 func (s *callSession) lost(call api.Call, why error) *api.Result {
 	r := supervisor.Verdict{CallID: call.ID, Tool: call.Tool, Status: api.StatusLost, Reason: api.ReasonUnreachable}.Result()
-	r.TurnID = s.turnID
+	r.TurnID, r.Timing.ElapsedMs = s.turnID, time.Since(s.began).Milliseconds()
 	r.Retry = api.Retry{SideEffects: "possible", Hint: "look first at what the call has changed"}
 	s.partial.Fill(r)
 	if s.partial.Cut() {

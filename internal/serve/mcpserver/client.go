@@ -65,6 +65,26 @@ func (s *Server) knowLevel(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	}
 }
 
+// logged hands what a kept process logs between calls to the sessions that it may be
+// for and that have set a level; the SDK leaves out what is below that.
+func (s *Server) logged(from origin, raw json.RawMessage) {
+	var m struct {
+		Level  mcpsdk.LoggingLevel
+		Logger string
+		Data   json.RawMessage
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return
+	}
+	for one := range s.sdk.Sessions() {
+		if _, set := s.levels.Load(one); !set || s.originFor(from.entry, s.ownerOf(one)) != from {
+			continue
+		}
+		p := &mcpsdk.LoggingMessageParams{Level: m.Level, Logger: m.Logger, Data: m.Data, Meta: metaIn(raw)}
+		s.mailboxOf(one).put(letter{bytes: len(raw), send: func() { _ = one.Log(context.Background(), p) }, minor: true})
+	}
+}
+
 // rpcOf is the error that a wrapped server has answered with itself.
 func rpcOf(r *api.Result) *jsonrpc.Error {
 	if r.ToolError == nil || len(r.ToolError.RPC) == 0 || r.Status != api.StatusToolError && r.Status != api.StatusInvalidArgs {

@@ -16,6 +16,8 @@ const (
 	// maxLetterBytes bounds what that has in all: the URIs that a session watches, of a
 	// usual length, and what a server says beside some of them.
 	maxLetterBytes = 1 << 20
+	// maxMinor is how many may wait where a minor one is still added.
+	maxMinor = 64
 )
 
 // mailbox has what is announced to a session and not sent yet. Each session has its own,
@@ -35,9 +37,10 @@ type mailbox struct {
 
 // letter is one thing to be sent.
 type letter struct {
-	about string // of two about the same the later one takes the earlier one's place
+	about string // of two about the same the later one takes the earlier one's place; empty is about something of its own
 	bytes int    // what it keeps in memory
 	send  func()
+	minor bool // is left out where much waits
 }
 
 // put has one thing sent soon, and is quick. Where there is no room the oldest are
@@ -55,7 +58,11 @@ func (m *mailbox) add(l letter) (overflows bool) {
 	if m.full = m.full || l.bytes > maxLetterBytes; l.bytes > maxLetterBytes {
 		return !before
 	}
-	if i := slices.IndexFunc(m.waiting, func(other letter) bool { return other.about == l.about }); i >= 0 {
+	if l.minor && len(m.waiting) >= maxMinor {
+		m.full = true
+		return !before
+	}
+	if i := slices.IndexFunc(m.waiting, func(other letter) bool { return other.about == l.about }); l.about != "" && i >= 0 {
 		m.remove(i)
 	}
 	m.waiting = append(m.waiting, l)
@@ -112,7 +119,7 @@ func (s *Server) byMail(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if err != nil {
 			return nil, err
 		}
-		s.mailboxOf(one).put(letter{about, len(raw), func() { _, _ = next(context.WithoutCancel(ctx), method, r) }})
+		s.mailboxOf(one).put(letter{about: about, bytes: len(raw), send: func() { _, _ = next(context.WithoutCancel(ctx), method, r) }})
 		return nil, nil
 	}
 }

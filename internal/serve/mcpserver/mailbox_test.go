@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -17,13 +18,13 @@ func stalled(t *testing.T) (m *mailbox, put func(about string, bytes int), relea
 	var mu sync.Mutex
 	var sent []string
 	began, released := make(chan struct{}), make(chan struct{})
-	m.put(letter{"first", 1, func() {
+	m.put(letter{about: "first", bytes: 1, send: func() {
 		close(began)
 		<-released
 	}})
 	<-began
 	put = func(about string, bytes int) {
-		m.put(letter{about, bytes, func() {
+		m.put(letter{about: about, bytes: bytes, send: func() {
 			mu.Lock()
 			defer mu.Unlock()
 			sent = append(sent, about)
@@ -59,6 +60,22 @@ func TestMailbox(t *testing.T) {
 	sent := release()
 	if len(sent) != maxLetters || sent[0] != fmt.Sprint(maxLetters) || left != 1 {
 		t.Errorf("%d things are sent, want %d; the first is %s; it is said %d times", len(sent), maxLetters, sent[0], left)
+	}
+}
+
+// A minor letter takes no other's place, and of two each is its own.
+func TestMinorLetters(t *testing.T) {
+	m, put, release := stalled(t)
+	var minor atomic.Int32
+	said := 0
+	m.overflows = func() { said++ }
+	for range 2 * maxMinor {
+		m.put(letter{bytes: 1, send: func() { minor.Add(1) }, minor: true})
+	}
+	put("first", 1)
+	put("last", 1)
+	if sent := release(); !slices.Equal(sent, []string{"first", "last"}) || minor.Load() != maxMinor || said != 1 {
+		t.Errorf("%q are sent, and %d minor ones; it is said %d times", sent, minor.Load(), said)
 	}
 }
 

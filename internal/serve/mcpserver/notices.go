@@ -34,6 +34,8 @@ func (s *Server) Notice(entry, share, method string, params json.RawMessage) {
 		s.gateway.updated(source{origin: from, uri: field(params, "uri")}, params)
 	case mcpcall.ElicitationComplete:
 		s.gateway.completed(from, params)
+	case logMessage:
+		s.logged(from, params)
 	default:
 		if listChanges[method] {
 			s.gateway.listChanged(entry, method)
@@ -41,7 +43,10 @@ func (s *Server) Notice(entry, share, method string, params json.RawMessage) {
 	}
 }
 
-const resourceUpdated = "notifications/resources/updated"
+const (
+	resourceUpdated = "notifications/resources/updated"
+	logMessage      = "notifications/message"
+)
 
 // soon runs f on a goroutine that Close waits for, unless the server is closed.
 func (s *Server) soon(f func()) {

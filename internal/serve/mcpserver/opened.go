@@ -73,7 +73,7 @@ func (g *gateway) completed(server origin, params json.RawMessage) {
 	if by == nil {
 		return
 	}
-	g.s.mailboxOf(by).put(letter{mcpcall.ElicitationComplete + " " + p.ElicitationID, len(params), func() {
+	g.s.mailboxOf(by).put(letter{about: mcpcall.ElicitationComplete + " " + p.ElicitationID, bytes: len(params), send: func() {
 		ctx := context.Background()
 		if request.Err() == nil {
 			ctx = context.WithoutCancel(request)

@@ -81,6 +81,13 @@ func (s *Server) ends(one *mcpsdk.ServerSession, f func()) {
 	}()
 }
 
+// ownerOf is the identity that began a session; over stdio there is only one.
+func (s *Server) ownerOf(one *mcpsdk.ServerSession) string {
+	owner, _ := s.owners.Load(one.ID())
+	identity, _ := owner.(string)
+	return identity
+}
+
 // owns says whether a session over HTTP, one that is there, was begun by the
 // identity.
 func (s *Server) owns(identity, id string) bool {

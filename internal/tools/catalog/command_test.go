@@ -1,10 +1,13 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/tools/command"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Lines that are not JSON are told apart from those that are too long to be read.
@@ -26,6 +29,22 @@ func TestReaderWarnings(t *testing.T) {
 		r.Write([]byte(output))
 		if _, _, err := r.End(); err != nil || r.Warning() != want {
 			t.Errorf("%.20q: %v, %q, want %q", output, err, r.Warning(), want)
+		}
+	}
+}
+
+// A server without a sandbox is granted the whole file system.
+func TestRoots(t *testing.T) {
+	for _, c := range []struct {
+		policy *supervisor.Policy
+		want   []string
+	}{
+		{nil, nil},
+		{&supervisor.Policy{Read: []string{"/r"}, Write: []string{"/w"}}, []string{"/w", "/r"}},
+		{&supervisor.Policy{Tier: sandbox.TierNone}, []string{"/"}},
+	} {
+		if got := roots(c.policy); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.policy, got, c.want)
 		}
 	}
 }

@@ -155,10 +155,8 @@ func (c *Catalog) serverRequest(entry config.Tool) (supervisor.Request, error) {
 		request.Tool.Args = append(request.Tool.Args, "--start-timeout", start.String())
 		request.Tool.DescribeTimeout = start + describeMargin
 	}
-	if request.Sandbox != nil {
-		for _, path := range slices.Concat(request.Sandbox.Write, request.Sandbox.Read) {
-			request.Tool.Args = append(request.Tool.Args, "--root", path)
-		}
+	for _, path := range roots(request.Sandbox) {
+		request.Tool.Args = append(request.Tool.Args, "--root", path)
 	}
 	request.Tool.Args = append(append(request.Tool.Args, "--"), entry.MCP.Argv...)
 	request.Tool.Label = fmt.Sprintf("MCP server %q (%s)", entry.Name, entry.MCP.Argv[0]) // arguments may be nobody's business
@@ -172,6 +170,17 @@ func (c *Catalog) serverRequest(entry config.Tool) (supervisor.Request, error) {
 		request.Keep = &keep
 	}
 	return request, err
+}
+
+// roots are the folders that a policy lets a server use.
+func roots(policy *supervisor.Policy) []string {
+	switch {
+	case policy == nil:
+		return nil
+	case policy.Tier == sandbox.TierNone:
+		return []string{"/"}
+	}
+	return slices.Concat(policy.Write, policy.Read)
 }
 
 // modelName is what models call a server's tool.

@@ -48,6 +48,13 @@ func init() {
 			p.text(m, "done")
 			p.drain()
 		},
+		"logs afterwards": func(p *peer) {
+			p.initialize()
+			p.text(p.call(), "done")
+			p.await("notifications/roots/list_changed")
+			p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"n":1}}}`)
+			p.drain()
+		},
 		"refuses call": func(p *peer) {
 			p.initialize()
 			p.refuse(p.call(), -32602, "no tool of that name")

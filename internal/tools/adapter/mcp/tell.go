@@ -75,10 +75,16 @@ func (w *wire) log(params []byte) {
 	if len(data) > maxNoteBytes {
 		data = nil // the text has its beginning
 	}
+	runs := false
 	for _, c := range w.running() {
+		err := error(nil)
 		if c.wants(m.Level) {
-			_ = c.out.Note(cut(m.Level, maxWordBytes), cut(m.Logger, maxWordBytes), data, cut(m.Level+": "+text, maxNoteBytes))
+			err = c.out.Note(cut(m.Level, maxWordBytes), cut(m.Logger, maxWordBytes), data, cut(m.Level+": "+text, maxNoteBytes))
 		}
+		runs = runs || err == nil // else it has just ended
+	}
+	if !runs {
+		w.announce(methodLog, params)
 	}
 }
 

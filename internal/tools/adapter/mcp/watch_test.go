@@ -38,6 +38,33 @@ func TestTheEndOfAServerIsAnnounced(t *testing.T) {
 	}
 }
 
+// What a server logs when no call runs is announced.
+func TestLogsBetweenCallsAreAnnounced(t *testing.T) {
+	t.Parallel()
+	a := server(t, "logs afterwards")
+	told := make(chan string, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := make(chan error)
+	go func() {
+		watched <- a.Watch(ctx, func(method string, params json.RawMessage) error {
+			told <- method + " " + string(params)
+			return nil
+		})
+	}()
+	wait.Until(t, "it is watched", a.watched.Load)
+	if _, o := call1(t, a, "x", "{}"); o.err != nil {
+		t.Fatal(o.err)
+	}
+	a.tellRoots()
+	if got, want := <-told, `notifications/message {"level":"info","data":{"n":1}}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	cancel()
+	if err := <-watched; err != nil {
+		t.Error(err)
+	}
+}
+
 // What a server announces and no host takes is bounded, in number and in bytes; what says
 // the same as another takes no room.
 func TestNoticesAreBounded(t *testing.T) {
