@@ -15,7 +15,7 @@ SIEGE_FOR ?= 10m
 SIEGE_RATIO ?=
 SIEGE_ONLY ?=
 # Packages that are tested at once. Most of their time they wait for processes.
-TEST_AT_ONCE ?= 4
+TEST_AT_ONCE ?= 3
 TEST_FLAGS ?=
 VET ?= go vet ./...
 RACE_FLAGS ?=

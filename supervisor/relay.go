@@ -58,9 +58,9 @@ const (
 	// relaySlack is how late its timers may be: the one of Go's runtime that looks
 	// after threads every 20 µs takes time from those that copy.
 	relaySlack = time.Millisecond
-	// relayTime bounds its start, and answerTime an answer for which a call has no more
+	// relayTime bounds its start as that of a tool is bounded, and answerTime an answer for which a call has no more
 	// time than that: a relay that is later is ended, and its connections with it.
-	relayTime  = 10 * time.Second
+	relayTime  = 30 * time.Second
 	answerTime = 700 * time.Millisecond
 )
 
@@ -151,13 +151,13 @@ func (s *Supervisor) relayPlan() (*sandbox.Plan, error) {
 }
 
 func (s *Supervisor) startRelay(ctx context.Context, outside string) (*relayProcess, error) {
-	ctx, cancel := context.WithTimeout(ctx, relayTime)
-	defer cancel()
-	plan, err := s.relayPlan()
+	plan, err := s.relayPlan() // which may copy the program, for as long as the disk takes
 	if err != nil {
 		return nil, err
 	}
 	defer plan.Close()
+	ctx, cancel := context.WithTimeout(ctx, relayTime)
+	defer cancel()
 	ours, theirs, err := packetPair()
 	if err != nil {
 		return nil, err

@@ -75,10 +75,11 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	}
 	s.kept = kept.NewPool(limits, &s.tasks, s.source())
 	s.ready.init()
-	if err := s.acquire(ctx); err != nil {
-		if ctx.Err() != nil { // the cause is the caller's, not the machine's
-			err = fmt.Errorf("the supervisor was given up before it was ready: %w", context.Cause(ctx))
-		}
+	err := s.acquire(ctx)
+	if ctx.Err() != nil { // the cause is the caller's, not the machine's
+		err = fmt.Errorf("the supervisor was given up before it was ready: %w", context.Cause(ctx))
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.release())
 	}
 	if err := s.offered().Untried(); err != nil {
