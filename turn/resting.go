@@ -66,10 +66,8 @@ func (e *entry) inLine() bool {
 
 // placeless is the result of a call that cannot go on after it has rested.
 func placeless(c Call, err error) *api.Result {
-	r := supervisor.Verdict{
+	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonSession,
 		Message: fmt.Sprintf("[FAILED] The call of tool %q has begun, and did not go on after its server had asked for something: %s.", c.Tool, err),
 	}.Result()
-	r.Retry.SideEffects = "possible"
-	return r
 }

@@ -79,7 +79,7 @@ func (r *Results) resultOf(k kept) *api.Result {
 		CallID: k.call.ID, Tool: k.call.Tool, Status: api.StatusNoResult, Reason: api.ReasonJournal,
 		Message: "[FAILED] The call is over, and its result is on record, which cannot be read: " + err.Error(),
 	}.Result()
-	result.TurnID, result.Retry.SideEffects = id, "possible"
+	result.TurnID, result.Retry = id, api.Retry{SideEffects: "possible"}
 	return result
 }
 

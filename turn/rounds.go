@@ -64,18 +64,17 @@ func (r *rounds) Result() *api.Result {
 		in := inputOf(result)
 		switch {
 		case in == nil:
-			return together(before, result)
+			return together(before, result, r.request.Tool)
 		case len(before) == maxRounds:
 			result = supervisor.Verdict{
 				Tool: result.Tool, Status: api.StatusProtocolError, Reason: api.ReasonServer,
 				Message: "[FAILED] The tool's server keeps asking for more input and gives no result.",
 			}.Result()
-			result.Retry.SideEffects = "possible"
-			return together(before, result)
+			return together(before, result, r.request.Tool)
 		}
 		before = append(before, result)
 		if instead := r.next(in, before); instead != nil {
-			return together(before, instead)
+			return together(before, instead, r.request.Tool)
 		}
 		result = r.running.Result()
 	}
@@ -149,18 +148,15 @@ func unanswered(c Call, wrong string) *api.Result {
 	why := "The tool's server " + wrong + "."
 	r := supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: api.StatusToolError, Message: "[FAILED] " + why}.Result()
 	r.ToolError = &api.ToolError{Kind: "error", Message: why}
-	r.Retry.SideEffects = "possible"
 	return r
 }
 
 // abortedBetween is the result of a call that was aborted while it had no process.
 func abortedBetween(c Call, reason api.Reason) *api.Result {
-	r := supervisor.Verdict{
+	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
 		Message: "[CANCELLED] Call aborted by " + string(reason) + " between two processes of its server, which had asked for something; none was left.",
 	}.Result()
-	r.Retry.SideEffects = "possible"
-	return r
 }
 
 // idleRound is how long a server that asks for nothing is left alone, longer each

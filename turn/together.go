@@ -69,7 +69,7 @@ func (l left) ended(c Call, last *api.Result) *api.Result {
 	}
 	v.Message = fmt.Sprintf("%s of tool %q was reached, and its server has asked for more in place of a result; none of its processes is left.", limitNames[v.Status], c.Tool)
 	r := v.Result()
-	r.Kill, r.Retry.SideEffects = last.Kill, "possible"
+	r.Kill = last.Kill
 	return r
 }
 
@@ -88,7 +88,7 @@ func (l left) bound(r supervisor.Request) supervisor.Request {
 }
 
 // together is the one result of a call of several rounds.
-func together(before []*api.Result, last *api.Result) *api.Result {
+func together(before []*api.Result, last *api.Result, tool supervisor.Tool) *api.Result {
 	if len(before) == 0 {
 		return last
 	}
@@ -118,9 +118,9 @@ func together(before []*api.Result, last *api.Result) *api.Result {
 	if last.Reason == api.ReasonDeadline && last.Timing.TimeoutMs != nil && first.Timing.TimeoutMs != nil {
 		own.Message += fmt.Sprintf(" The rounds before had taken the rest of its %s.", milliseconds(*first.Timing.TimeoutMs))
 	}
-	own.Retry.SideEffects = "possible"
-	if last.OK() {
-		own.Retry.SideEffects = last.Retry.SideEffects
+	if !last.OK() && !tool.ReadOnly { // the last round may have changed nothing, those before have run
+		own.Retry.SideEffects = "possible"
+		own.Retry.Retryable = own.Retry.Retryable && tool.Idempotent
 	}
 	return &own
 }
