@@ -119,6 +119,9 @@ func (c *Client) send(ctx context.Context, method, path string, body any, header
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	response, err := c.http.Do(r)
+	if method == http.MethodGet && isLost(err) { // which nothing was begun by; a daemon hangs up on a connection that says nothing
+		response, err = c.http.Do(r)
+	}
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
@@ -137,10 +140,15 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+	if isLost(err) {
 		return fmt.Errorf("the connection to the daemon was lost: %w", err)
 	}
 	return fmt.Errorf("cannot reach the daemon: %w", err)
+}
+
+// isLost says whether the daemon was there when a request was begun, and gave no answer.
+func isLost(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 const maxErrorBytes = 64 << 10

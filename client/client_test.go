@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
@@ -189,6 +190,24 @@ func TestResultsAreAsMade(t *testing.T) {
 	results, err := c.Run(t.Context(), "t", nil)
 	if err != nil || len(results) != 2 || results[0].Structured != nil || string(results[1].Structured) != `{"a":1}` {
 		t.Errorf("%v, %v", results, err)
+	}
+}
+
+// What only reads is asked for once more where the connection is lost, and nothing else.
+func TestReadingIsTriedAgain(t *testing.T) {
+	var asked atomic.Int32
+	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprint(w, `{"calls":[]}`)
+	})
+	if _, err := c.Active(t.Context()); err != nil || asked.Load() != 2 {
+		t.Errorf("%v, asked %d times", err, asked.Load())
+	}
+	asked.Store(0)
+	if _, err := c.Run(t.Context(), "t", nil); err == nil || asked.Load() != 1 {
+		t.Errorf("%v, asked %d times", err, asked.Load())
 	}
 }
 
