@@ -70,6 +70,8 @@ const (
 	MinMemoryBytes = spec.MinMemoryBytes
 	// DefaultKeepIdle is how long a kept process waits for another call.
 	DefaultKeepIdle = spec.DefaultKeepIdle
+	// MaxPrestart bounds the processes that one request may have wait for its calls.
+	MaxPrestart = spec.MaxPrestart
 )
 
 // DefaultLimits are those of a call that nobody configured.

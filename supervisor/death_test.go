@@ -164,8 +164,12 @@ func TestStoppedHostTakesItsToolsWithIt(t *testing.T) {
 		t.Skip("waits for the launcher's own timer: left out by -short")
 	}
 	t.Parallel()
-	own := rand.Text()                                                     // alive counts the tools of other tests, too
-	cmd, _ := startHost(t, t.TempDir(), 1, 10*time.Second, runVar+"="+own) // which has to cover the start of seven processes, too
+	own := rand.Text()           // alive counts the tools of other tests, too
+	timeout := 10 * time.Second // which has to cover the start of seven processes, too
+	if slow() {
+		timeout *= 4
+	}
+	cmd, _ := startHost(t, t.TempDir(), 1, timeout, runVar+"="+own)
 	left := func() int { return len(processes.WithEnvironment(toolVar + "=" + own)) }
 	if left() == 0 {
 		t.Error("no tool was running")

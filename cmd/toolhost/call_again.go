@@ -23,8 +23,8 @@ func (c *callCommand) calls(daemon *remote, call api.Call) (*api.Result, error) 
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	}
 	defer stop()
-	results, err := api.RunAgain(ctx, []api.Call{call}, c.again(), func(_ context.Context, _ int, calls []api.Call) ([]*api.Result, error) {
-		result, err := c.session(daemon, calls[0])
+	results, err := api.RunAgain(ctx, []api.Call{call}, c.again(), func(ctx context.Context, _ int, calls []api.Call) ([]*api.Result, error) {
+		result, err := c.session(ctx, daemon, calls[0])
 		return []*api.Result{result}, err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
@@ -57,5 +58,39 @@ func TestACallAtAWorkerWhoseDaemonDies(t *testing.T) {
 	r := s.lost(api.Call{ID: "one", Tool: "count"}, client.ErrBrokenOff)
 	if r.Where == nil || r.Where.StillRunning != "unknown" || !strings.Contains(r.Message, "worker w1 ends it with the lease") || strings.Contains(r.Message, "kills all") {
 		t.Errorf("%+v: %s", r.Where, r.Message)
+	}
+}
+
+// Nobody has to wait for a daemon that answers nothing, also where the call may be made
+// again.
+func TestASignalBeforeTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	d := serve(t, remoteTools)
+	if err := syscall.Kill(d.pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(d.pid, syscall.SIGCONT) })
+	wait.Until(t, "the daemon has stopped", func() bool { return stopped(d.pid) })
+	for _, retries := range []string{"0", "2"} {
+		cmd := exec.CommandContext(wait.Context(t), testBinary(t), asToolhost, "call", "--socket", d.socket, "--retries", retries, "count")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			_ = cmd.Wait()
+		}()
+		for ended := false; !ended; { // it may not catch signals yet
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			select {
+			case <-over:
+				ended = true
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		if s := cmd.ProcessState; s.Success() || s.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+			t.Errorf("--retries %s: %s", retries, s)
+		}
 	}
 }

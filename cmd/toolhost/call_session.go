@@ -30,16 +30,21 @@ type callSession struct {
 
 	ctx     context.Context // of all requests; ended by a third Ctrl-C
 	giveUp  context.CancelCauseFunc
+	begun   func() bool // has the end of the command's context give up no longer
 	waiting sync.WaitGroup
 	open    map[string]context.CancelFunc // questions on the terminal
 }
 
-func (c *callCommand) session(daemon *remote, call api.Call) (*api.Result, error) {
+// session makes the call; ctx ends what waits for its first event. From there on a signal
+// aborts it.
+func (c *callCommand) session(ctx context.Context, daemon *remote, call api.Call) (*api.Result, error) {
 	view := present.NewView(os.Stderr, present.Options{Live: c.flags.live(), Single: true})
 	defer view.Close()
 	s := &callSession{daemon: daemon, flags: &c.flags, view: view, asks: c.flags.interactor(view), open: map[string]context.CancelFunc{}, began: time.Now()}
 	s.ctx, s.giveUp = context.WithCancelCause(context.Background())
 	defer s.giveUp(nil)
+	s.begun = context.AfterFunc(ctx, func() { s.giveUp(errGaveUp) })
+	defer s.begun()
 	if s.asks != nil {
 		defer s.asks.Close()
 		s.asks.Interrupted = s.abort // before the denial is heard
@@ -96,6 +101,7 @@ func (s *callSession) show() (show func(api.Record), shown func()) {
 	})
 	show = func(e api.Record) {
 		if s.turnID == "" {
+			s.begun()
 			s.turnID, release = e.TurnID, s.abortOnSignal()
 		}
 		s.view.Take(e.Event)

@@ -128,7 +128,8 @@ func (s pinnedServer) accept() error {
 		if s.unread != nil {
 			return fmt.Errorf("%w: accept all of its tools", s.unread)
 		}
-		tools = maps.Clone(s.before)
+		tools = map[string]pins.Tool{}
+		maps.Copy(tools, s.before)
 		for _, name := range s.only {
 			tools[name] = s.after[name]
 		}

@@ -178,12 +178,15 @@ func (b PrestartBudget) Sandboxes() int {
 	return b.Processes
 }
 
+// MaxPrestart bounds the processes that one request may have wait for its calls.
+const MaxPrestart = 64
+
 // Placement says by which process, and on which machine, a call is made.
 type Placement struct {
 	// Prestart is how many processes are to wait for such calls, each started in its
 	// whole sandbox before there is a call, and used by one: the call that takes it has
 	// it in a fraction of the time, and as fresh as its own. Where none waits, or none
-	// may, the call starts its own. See Supervisor.Prestart.
+	// may, the call starts its own. At most MaxPrestart. See Supervisor.Prestart.
 	Prestart int
 	// Where are the labels that a worker of a fleet must have to run the call; a
 	// supervisor by itself refuses such a call.

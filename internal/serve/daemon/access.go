@@ -67,7 +67,11 @@ func profileOf(a config.Access) access.Profile {
 // in force, so that a turn which outlives a reload gets no more than that allows.
 func (d *daemon) claim(who access.Identity, spec *turn.Spec) {
 	spec.Most = who.Profile.Quota.Turns
-	d.profiles.Store(who.Name, who.Profile.Name)
+	if who.Profile.Name != "" { // calls that begin turns below their own have names of their own, and no profile
+		d.profiles.Store(who.Name, who.Profile.Name)
+	} else {
+		d.profiles.Delete(who.Name)
+	}
 	spec.Room = func() error { return d.room(who.Name) }
 	spec.View = func(t turn.Tool) (turn.Tool, bool) { return d.view(d.current(who), t) }
 }

@@ -34,6 +34,9 @@ func pastList[T any](s *Server, q *request, name string, list func(History, api.
 	if err != nil {
 		return err
 	}
+	if whole, err := q.recorded(h, filter.TurnID); err == nil { // it may be the client's own short form
+		filter.TurnID = whole
+	}
 	done, err := s.startList(q.r.Context())
 	if err != nil {
 		return err

@@ -58,7 +58,11 @@ func (s *Server) turnOf(q *request, id string) (*turn.Turn, error) {
 
 // recorded is the whole id of the turn on record that a path names.
 func (s *Server) recorded(q *request, h History) (string, error) {
-	for _, one := range q.ids(q.r.PathValue("turnId")) {
+	return q.recorded(h, q.r.PathValue("turnId"))
+}
+
+func (q *request) recorded(h History, id string) (string, error) {
+	for _, one := range q.ids(id) {
 		owner, err := h.Owner(one)
 		if err == nil && q.may(owner) {
 			return one, nil

@@ -222,6 +222,11 @@ func TestOthersThingsAreNotThere(t *testing.T) {
 			t.Errorf("a child of another's: %d %s, of none %d %s", status, said, noStatus, noSaid)
 		}
 	}
+	m.as("caller", "POST", "/api/turns", `{"turnId":"short"}`)
+	m.as("caller", "POST", "/api/turns/short/calls", `{"calls":[{"id":"1","tool":"work"}]}`)
+	if _, said := m.as("caller", "GET", "/api/history/calls?turn=short", ""); !strings.Contains(said, `"turnId":"short@`) {
+		t.Errorf("the calls of its own turn, by the id that it has given: %s", said)
+	}
 	if _, said := m.as("other", "GET", "/api/interactions", ""); strings.Contains(said, "asks") {
 		t.Errorf("questions of others: %s", said)
 	}

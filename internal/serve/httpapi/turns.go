@@ -129,10 +129,11 @@ func waitsOf(spec api.TurnSpec) (map[api.InteractionKind]time.Duration, error) {
 	return waits, nil
 }
 
-// leavesTime refuses a deadline that is all reserve.
+// leavesTime refuses a deadline that is all reserve, or leaves less than any call is
+// begun for.
 func leavesTime(b budget.TurnSpec) error {
 	reserve := cmp.Or(b.Reserve, budget.DefaultReserve)
-	if b.Deadline <= 0 || b.Deadline > reserve {
+	if b.Deadline <= 0 || b.Deadline-budget.MinCall >= reserve {
 		return nil
 	}
 	return refuse(codeInvalid,

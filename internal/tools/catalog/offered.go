@@ -48,6 +48,10 @@ func (c *Catalog) sketch(name string) turn.Tool {
 			mode = ""
 		}
 		t.Mode, t.Exclusive, t.Repeatable = mode, t.Exclusive || entry.Exclusive(), t.Repeatable && entry.Repeatable
+		t.Rule = ruleOf(*entry, nil) // what the schema's defaults would add holds once there is a schema
+		if i > 0 {
+			t.Rule = nil
+		}
 	}
 	return t
 }

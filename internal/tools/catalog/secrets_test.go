@@ -47,3 +47,18 @@ func TestSecretsAreReadForEachCall(t *testing.T) {
 		}
 	}
 }
+
+// A rule that denies holds for a tool that has not been described yet: a reload may have
+// brought both.
+func TestRulesBeforeTheDescription(t *testing.T) {
+	loaded, _ := load(t, "tools:\n  deploy: {command: [echo], deny: {to: prod}}\n")
+	tool, ok := catalog.New(described(), loaded, catalog.Options{}).Offered("deploy")
+	if !ok || tool.Describe == nil || tool.Rule == nil {
+		t.Fatalf("offered %t: %+v", ok, tool)
+	}
+	for arguments, want := range map[string]turn.Mode{`{"to":"prod"}`: turn.ModeDeny, `{"to":"test"}`: ""} {
+		if mode, rule := tool.Rule([]byte(arguments)); mode != want || (rule == "") != (want == "") {
+			t.Errorf("%s: %q, %q", arguments, mode, rule)
+		}
+	}
+}

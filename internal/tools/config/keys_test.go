@@ -253,3 +253,14 @@ func TestDevices(t *testing.T) {
 		t.Error("/dev/null is a block device")
 	}
 }
+
+// Two tools have a pool each, also where they stand on one line.
+func TestPoolsOfOneLine(t *testing.T) {
+	l, err := load(t, "tools: {a: {command: [echo], running: 1}, b: {command: [echo], running: 1}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := l.Tools[0].Request().Pool, l.Tools[1].Request().Pool; a.Name == b.Name || a.Running != 1 {
+		t.Errorf("%+v and %+v", a, b)
+	}
+}

@@ -53,11 +53,11 @@ var behaviourKeys = []*key{
 	{
 		name: "running", kind: countKind, std: "(as many as `admission.running`)", doc: "calls that run at once, for a class those of all its tools together; others wait, without a slot",
 		sets: sets1(func(t *Tool, s setting) {
-			t.Pool = supervisor.Pool{Name: s.source.String(), Running: int(s.data.(int64))}
+			t.Pool = supervisor.Pool{Name: s.source.pool(), Running: int(s.data.(int64))}
 		}),
 	},
 	{
-		name: "prestart", kind: countKind, std: "(none)", doc: "processes that the daemon starts in advance, each for one call, see [prestarted processes](#prestarted-processes)",
+		name: "prestart", kind: prestartKind, std: "(none)", doc: "processes that the daemon starts in advance, each for one call, see [prestarted processes](#prestarted-processes)",
 		sets: sets1(func(t *Tool, s setting) { t.Prestart = int(s.data.(int64)) }),
 	},
 	{

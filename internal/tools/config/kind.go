@@ -84,6 +84,7 @@ var (
 	countOrInfinity          = scalar("number, or infinity", `^[0-9]+$`+orUnlimited, orInfinity(parseCount)).orNumber()
 	percentOrInfinity        = scalar("percent of one CPU, or infinity", `^[0-9]+%$`+orUnlimited, orInfinity(parsePercent))
 	percentKind              = scalar("percent of one CPU", `^[0-9]+%$`, parsePercent)
+	prestartKind             = scalar("number from 1 to "+strconv.Itoa(supervisor.MaxPrestart), `^[0-9]+$`, parsePrestart).orNumber()
 	weightKind               = scalar("number from 1 to 10000", `^[0-9]+$`, parseWeight).orNumber()
 	hashKind                 = scalar("SHA-256 in hexadecimal", `^[0-9A-Fa-f]{64}$`, parseHash)
 	finiteOnly               = "may not be infinite here: only a tool's own entry may lift its timeout; write a duration such as 30s"
@@ -246,6 +247,14 @@ func parseWeight(s string) (any, string) {
 		return nil, "is not a weight: write a number from 1 to 10000, 100 being the default"
 	}
 	return v, ""
+}
+
+func parsePrestart(s string) (any, string) {
+	v, wrong := parseCount(s)
+	if n, ok := v.(int64); ok && n > supervisor.MaxPrestart {
+		return nil, "is too many: write a number from 1 to " + strconv.Itoa(supervisor.MaxPrestart)
+	}
+	return v, wrong
 }
 
 func parseHash(s string) (any, string) {

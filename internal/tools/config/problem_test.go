@@ -39,6 +39,7 @@ var mistakes = []struct{ text, want string }{
 	{"limits: {cpu: 2}", `"2" has no %: write 200% for so many CPUs, or 2% for that part of one`},
 	{"limits: {cpu: 150}", `"150" has no %: write 150%`},
 	{"limits: {cpuWeight: 10001}", `is not a weight: write a number from 1 to 10000`},
+	{"classes: {c: {prestart: 65}}", `"65" is too many: write a number from 1 to 64`},
 	{"limits: {cpuTime: 0s}", `is not positive`},
 	{"limits: {tmp: 400MiB}", `1:15: limits.tmp: workspace 134217728, /tmp 419430400 and /dev/shm 16777216 bytes are together more than half`},
 	{"limits: {ioMax: {sda: {read: 1}}}", `1:18: limits.ioMax.sda: "sda" is not a block device`},

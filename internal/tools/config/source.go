@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -45,6 +46,14 @@ func (s Source) String() string {
 		return "class " + s.Name + ", " + s.Position.String()
 	}
 	return s.Position.String()
+}
+
+// pool names the setting where it may stand beside others like it on one line.
+func (s Source) pool() string {
+	if s.Layer == LayerTool {
+		return fmt.Sprintf("%s:%d", s.Position, s.Column)
+	}
+	return s.String()
 }
 
 // Value is one setting as it is in force, for people to read.

@@ -152,6 +152,8 @@ func (s *streams) flush(over bool) {
 	}
 	end(s.stdoutMask, s.passStdout)
 	end(s.stderrMask, func(p []byte) error { return s.pass(p, "stderr", s.stderr, nil) })
+	s.call.events.Ended("stdout")
+	s.call.events.Ended("stderr")
 }
 
 // passesThrough: a reader outside may be slower than the tool's death.

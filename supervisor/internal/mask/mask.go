@@ -4,6 +4,7 @@ package mask
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -86,6 +87,22 @@ func (v *Mask) Result(r *api.Result) {
 	for i := range r.Files {
 		r.Files[i].Path = v.Text(r.Files[i].Path)
 	}
+	r.Retry.Hint = v.Text(r.Retry.Hint)
+	if r.Network != nil {
+		r.Network = v.network(*r.Network)
+	}
+}
+
+// network is n, which other calls may have as well, with the names gone over.
+func (v *Mask) network(n api.Network) *api.Network {
+	n.Flows, n.Refused = slices.Clone(n.Flows), slices.Clone(n.Refused)
+	for i, f := range n.Flows {
+		n.Flows[i].Name, n.Flows[i].Error = v.Text(f.Name), v.Text(f.Error)
+	}
+	for i, f := range n.Refused {
+		n.Refused[i].Name = v.Text(f.Name)
+	}
+	return &n
 }
 
 // Description goes over what a tool that was granted secrets says of itself.

@@ -45,15 +45,12 @@ func (p *Prepared) Alone() string {
 	)
 }
 
-// maxWanted bounds what one request may ask for.
-const maxWanted = 64
-
 func checkPrestart(r spec.Request) string {
 	switch {
 	case r.Prestart < 0:
 		return "a negative number of processes that wait for calls (Prestart): leave it out, or make it positive"
-	case r.Prestart > maxWanted:
-		return fmt.Sprintf("too many processes are to wait for calls (Prestart): %d are possible", maxWanted)
+	case r.Prestart > spec.MaxPrestart:
+		return fmt.Sprintf("%d processes are to wait for calls (Prestart), at most %d are possible", r.Prestart, spec.MaxPrestart)
 	}
 	return ""
 }

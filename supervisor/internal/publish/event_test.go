@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -49,6 +50,7 @@ func TestTextIsSplit(t *testing.T) {
 		<-events
 		if in != "" {
 			p.Written("stdout", []byte(in))
+			p.Ended("stdout")
 		}
 		var got strings.Builder
 		n := len(events)
@@ -61,6 +63,31 @@ func TestTextIsSplit(t *testing.T) {
 		}
 		if n != want || got.String() != strings.ToValidUTF8(in, "\uFFFD") {
 			t.Errorf("%d bytes %.10q: %d bytes in %d events", len(in), in, got.Len(), n)
+		}
+	}
+}
+
+// A character is published whole, wherever a read has ended in it; one without its rest
+// is, once the stream has ended.
+func TestCharactersAreWhole(t *testing.T) {
+	const in = "né 日本 😀\xe6\x97"
+	for size := 1; size <= 5; size++ {
+		events := make(chan api.Event, 100)
+		p := New(events, "c", "", 0)
+		p.Publish(api.Event{Kind: api.EventStarted})
+		<-events
+		for piece := range slices.Chunk([]byte(in), size) {
+			p.Written("stdout", piece)
+			p.Written("stderr", []byte("\xff"))
+		}
+		p.Ended("stdout")
+		got := map[string]string{}
+		for range len(events) {
+			e := <-events
+			got[e.Stream] += e.Content.Text
+		}
+		if want := strings.ToValidUTF8(in, "\uFFFD"); got["stdout"] != want || strings.Trim(got["stderr"], "\uFFFD") != "" {
+			t.Errorf("in pieces of %d: %q", size, got)
 		}
 	}
 }

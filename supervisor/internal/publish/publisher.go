@@ -3,9 +3,11 @@ package publish
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
 )
@@ -18,6 +20,7 @@ type Publisher struct {
 	tool   string
 
 	mu     sync.Mutex
+	halves map[string][]byte // of characters whose rest has not been read yet, by stream
 	missed int
 	left   int64 // of the output that may be told of
 	notes  allowance
@@ -63,18 +66,60 @@ const (
 // 0 is 4 MiB.
 func New(to chan<- api.Event, callID, tool string, outputBytes int64) *Publisher {
 	return &Publisher{
-		to: to, callID: callID, tool: tool, left: cmp.Or(outputBytes, defaultEventOutputBytes),
+		to: to, callID: callID, tool: tool, left: cmp.Or(outputBytes, defaultEventOutputBytes), halves: map[string][]byte{},
 		notes: allowance{left: notesBurst, at: time.Now()},
 	}
 }
 
 func (p *Publisher) on() bool { return p.to != nil }
 
-// Written publishes what a process has written to a stream.
+// Written publishes what a process has written to a stream. The beginning of a
+// character waits for its rest.
 func (p *Publisher) Written(stream string, b []byte) {
-	if p.on() && !p.spent(len(b)) {
+	if p.on() {
+		p.written(stream, p.whole(stream, b))
+	}
+}
+
+// Ended publishes what waits for a rest that does not come.
+func (p *Publisher) Ended(stream string) {
+	p.mu.Lock()
+	half := p.halves[stream]
+	delete(p.halves, stream)
+	p.mu.Unlock()
+	p.written(stream, half)
+}
+
+func (p *Publisher) written(stream string, b []byte) {
+	if len(b) > 0 && !p.spent(len(b)) {
 		p.Output(stream, api.Content{Type: "text", Text: strings.ToValidUTF8(string(b), "\uFFFD")})
 	}
+}
+
+// whole returns b behind what waited, and has a character at its end that is not
+// complete wait.
+func (p *Publisher) whole(stream string, b []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if half := p.halves[stream]; len(half) > 0 {
+		b = slices.Concat(half, b)
+	}
+	end := len(b) - halfBytes(b)
+	p.halves[stream] = slices.Clone(b[end:])
+	return b[:end]
+}
+
+// halfBytes counts the bytes at the end that begin a character and do not complete it.
+func halfBytes(b []byte) int {
+	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
+		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }
 
 // Output publishes a piece of the tool's output, text in as many events as it takes.
