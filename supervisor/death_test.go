@@ -164,7 +164,7 @@ func TestStoppedHostTakesItsToolsWithIt(t *testing.T) {
 		t.Skip("waits for the launcher's own timer: left out by -short")
 	}
 	t.Parallel()
-	own := rand.Text()           // alive counts the tools of other tests, too
+	own := rand.Text()          // alive counts the tools of other tests, too
 	timeout := 10 * time.Second // which has to cover the start of seven processes, too
 	if slow() {
 		timeout *= 4
