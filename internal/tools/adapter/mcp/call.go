@@ -230,11 +230,11 @@ func (s *session) callTool(ctx context.Context, tool string, arguments json.RawM
 		return nil, true, s.failure(plugin.BrokeProtocol, "answered tools/call in a form that MCP does not have: "+broken.Error(), broken)
 	}
 	r.mended = c.mended
-	if structured, err = r.deliver(out, c.client.Protocol >= statelessSince); len(r.Meta) > 0 && len(r.Meta) <= maxMetaBytes {
+	if structured, err = r.deliver(out, c.client.Protocol >= statelessSince); len(r.Meta) > 0 {
 		out.Meta(r.Meta)
 	}
 	return structured, true, err
 }
 
-// maxMetaBytes bounds what a result has beside its content.
+// maxMetaBytes bounds what a result has beside its content and its structured value.
 const maxMetaBytes = 64 << 10

@@ -28,6 +28,7 @@ type callResult struct {
 	StructuredContent json.RawMessage
 	IsError           bool
 	Meta              json.RawMessage // all else
+	lost              int             // bytes of it that are too many
 	mended            int             // bytes of it that are not UTF-8
 }
 
@@ -47,11 +48,17 @@ func decodeResult(fields map[string]json.RawMessage) (r callResult, err error) {
 	for _, name := range []string{"content", "isError", "resultType"} {
 		delete(fields, name)
 	}
-	if !r.IsError { // an error has nothing else that could carry it
-		delete(fields, "structuredContent")
+	delete(fields, "structuredContent")
+	raw, _ := json.Marshal(fields) // of what was decoded from JSON
+	if len(raw) > maxMetaBytes {
+		r.lost = len(raw)
+		clear(fields)
+	}
+	if r.IsError && 0 < len(r.StructuredContent) && len(r.StructuredContent) <= maxPartBytes { // an error has nothing else that could carry it
+		fields["structuredContent"] = r.StructuredContent
 	}
 	if len(fields) > 0 {
-		r.Meta, _ = json.Marshal(fields) // of what was decoded from JSON
+		r.Meta, _ = json.Marshal(fields)
 	}
 	return r, nil
 }
@@ -66,10 +73,15 @@ func (r callResult) deliver(out *plugin.Output, nullIsValue bool) (json.RawMessa
 		}
 	}
 	if len(r.StructuredContent) > maxPartBytes {
-		if err := d.leftOut("the structured result", len(r.StructuredContent)); err != nil {
+		if err := d.leftOut("the structured result", len(r.StructuredContent), maxPartBytes); err != nil {
 			return nil, err
 		}
 		r.StructuredContent = nil
+	}
+	if r.lost > 0 {
+		if err := d.leftOut("what stands beside the result (_meta)", r.lost, maxMetaBytes); err != nil {
+			return nil, err
+		}
 	}
 	if err := d.end(r.mended); err != nil {
 		return nil, err
@@ -134,7 +146,7 @@ func (d *delivery) part(raw json.RawMessage) error {
 	}
 	content.Extra = extraOf(raw)
 	if size := len(b.Data) + len(b.URI) + len(b.Name) + len(b.MIMEType) + len(content.Extra) + b.resourceBytes(); size > maxPartBytes {
-		return d.leftOut(b.what(), size)
+		return d.leftOut(b.what(), size, maxPartBytes)
 	}
 	if b.Type == "text" && len(d.said) < maxErrorBytes {
 		d.said = cut(join(d.said, *b.Text), maxErrorBytes)
@@ -282,8 +294,8 @@ func (d *delivery) unknown(raw json.RawMessage) error {
 	return d.say(fmt.Sprintf("[a part of the result is left out: it is of no kind that MCP has: %s]\n", cut(string(raw), 200)))
 }
 
-func (d *delivery) leftOut(what string, size int) error {
-	return d.say(fmt.Sprintf("[%s is left out: it has %d bytes, at most %d can be passed on]\n", what, size, maxPartBytes))
+func (d *delivery) leftOut(what string, size, most int) error {
+	return d.say(fmt.Sprintf("[%s is left out: it has %d bytes, at most %d can be passed on]\n", what, size, most))
 }
 
 // notText says of bytes that had to be replaced that there were some.

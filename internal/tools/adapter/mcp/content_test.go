@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -65,5 +66,35 @@ func TestManyTexts(t *testing.T) {
 	sent := strings.ReplaceAll("\n"+r.text(), "\ntext ", "")
 	if want := strings.Repeat("abcdefgh", maxBlocks) + strings.Repeat("abcdefgh\n", parts-maxBlocks) + "end\n"; o.err != nil || sent != want || len(r.list()) > maxBlocks+5 {
 		t.Errorf("%d bytes in %d events, want %d bytes; %v", len(sent), len(r.list()), len(want), o.err)
+	}
+}
+
+// What an error has beside its text is passed on as far as a structured result is; what is
+// left out beside that has a line.
+func TestWhatStandsBesideAnError(t *testing.T) {
+	of := func(isError bool, structured, meta int) (callResult, map[string]json.RawMessage) {
+		r, err := decodeResult(map[string]json.RawMessage{
+			"content": json.RawMessage(`[]`), "isError": json.RawMessage(fmt.Sprint(isError)),
+			"structuredContent": json.RawMessage(`"` + big(structured) + `"`), "_meta": json.RawMessage(`"` + big(meta) + `"`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := map[string]json.RawMessage{}
+		_ = json.Unmarshal(r.Meta, &fields)
+		return r, fields
+	}
+	for _, test := range []struct {
+		isError          bool
+		structured, meta int
+		carried, beside  bool
+	}{
+		{true, 100 << 10, 10, true, true}, {true, 40 << 10, 40 << 10, true, true}, {true, 10, maxMetaBytes, true, false},
+		{true, maxPartBytes, 10, false, true}, {false, 10, 10, false, true}, {false, 10, maxMetaBytes, false, false},
+	} {
+		r, fields := of(test.isError, test.structured, test.meta)
+		if (fields["structuredContent"] != nil) != test.carried || (fields["_meta"] != nil) != test.beside || (r.lost > 0) == test.beside {
+			t.Errorf("%+v: %d bytes of meta, %d lost", test, len(r.Meta), r.lost)
+		}
 	}
 }
