@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/access/tokens"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -112,4 +113,22 @@ func TestATeamSharesADaemon(t *testing.T) {
 		err = reader.Audits(0, func(a journal.Audit) bool { said += a.Who + " " + a.Action + " " + a.What + "\n"; return true })
 		return err == nil && strings.Contains(said, "uid 0 token.create narrow") && strings.Contains(said, "uid 0 token.revoke narrow") && strings.Contains(said, "access.refused GET /api/turns/")
 	})
+}
+
+// Calls that begin turns below their own are identities without a profile, and very many.
+func TestIdentitiesWithoutAProfileAreNotKept(t *testing.T) {
+	d := &daemon{}
+	ada := access.Identity{Name: "uid:1000", Profile: access.Profile{Name: "ada"}}
+	for _, who := range []access.Identity{{Name: "call 1 of turn a"}, ada, {Name: "call 2 of turn a"}} {
+		d.claim(who, &turn.Spec{})
+	}
+	kept := 0
+	d.profiles.Range(func(any, any) bool { kept++; return true })
+	if of, _ := d.profiles.Load(ada.Name); kept != 1 || of != "ada" {
+		t.Errorf("%d are kept, %v of %s", kept, of, ada.Name)
+	}
+	ada.Profile.Name = ""
+	if d.claim(ada, &turn.Spec{}); d.recordBytes(ada.Name) != 0 {
+		t.Error("a profile that is gone still counts")
+	}
 }

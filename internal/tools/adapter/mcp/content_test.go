@@ -89,8 +89,12 @@ func TestWhatStandsBesideAnError(t *testing.T) {
 		structured, meta int
 		carried, beside  bool
 	}{
-		{true, 100 << 10, 10, true, true}, {true, 40 << 10, 40 << 10, true, true}, {true, 10, maxMetaBytes, true, false},
-		{true, maxPartBytes, 10, false, true}, {false, 10, 10, false, true}, {false, 10, maxMetaBytes, false, false},
+		{true, 100 << 10, 10, true, true},
+		{true, 40 << 10, 40 << 10, true, true},
+		{true, 10, maxMetaBytes, true, false},
+		{true, maxPartBytes, 10, false, true},
+		{false, 10, 10, false, true},
+		{false, 10, maxMetaBytes, false, false},
 	} {
 		r, fields := of(test.isError, test.structured, test.meta)
 		if (fields["structuredContent"] != nil) != test.carried || (fields["_meta"] != nil) != test.beside || (r.lost > 0) == test.beside {
