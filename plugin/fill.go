@@ -19,6 +19,10 @@ func filled(result any) any {
 	return own.Interface()
 }
 
+// notInJSON is the tag of fields that encoding/json passes over; they may hold anything,
+// also what leads back to itself or belongs to others.
+const notInJSON = "-"
+
 // hasLists says whether fill may find something in values of a type.
 func hasLists(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] || hasOwnForm(t) {
@@ -32,7 +36,7 @@ func hasLists(t reflect.Type, seen map[reflect.Type]bool) bool {
 		return hasLists(t.Elem(), seen)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if hasLists(t.Field(i).Type, seen) {
+			if t.Field(i).Tag.Get("json") != notInJSON && hasLists(t.Field(i).Type, seen) {
 				return true
 			}
 		}
@@ -70,8 +74,9 @@ func fill(v reflect.Value) {
 		fillMap(v)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			_, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			if !v.Field(i).IsZero() || !strings.Contains(options, "omitzero") {
+			tag := v.Type().Field(i).Tag.Get("json")
+			_, options, _ := strings.Cut(tag, ",")
+			if tag != notInJSON && (!v.Field(i).IsZero() || !strings.Contains(options, "omitzero")) {
 				fill(v.Field(i))
 			}
 		}

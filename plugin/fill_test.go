@@ -63,3 +63,21 @@ func typeOf(schema any) any {
 	object, _ := schema.(map[string]any)
 	return object["type"]
 }
+
+// What JSON passes over is not looked into: it may lead back to itself.
+func TestFieldsOutsideJSONAreLeftAlone(t *testing.T) {
+	type node struct {
+		Next     *node
+		Children []*node
+	}
+	type page struct {
+		Links []string `json:"links"`
+		Doc   *node    `json:"-"`
+		Dash  []string `json:"-,"`
+	}
+	doc := &node{}
+	doc.Next, doc.Children = doc, []*node{doc}
+	if raw, err := encode(page{Doc: doc}); err != nil || string(raw) != `{"links":[],"-":[]}` {
+		t.Errorf("%s, %v", raw, err)
+	}
+}

@@ -89,6 +89,20 @@ func TestPythonHost(t *testing.T) {
 	d.idle(t)
 }
 
+// A question that this host cannot put is settled, and nobody waits for it.
+func TestPythonHostHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	needPython(t)
+	d := serve(t, "tools:\n  curious: {plugin: "+testBinary(t)+"}\n")
+	for _, yes := range [][]string{nil, {"--yes"}} {
+		cmd, stdout, stderr := pythonHost(t, d.socket, append(yes, `curious {"ask": "Password?", "secret": true, "then": "copes"}`)...)
+		cmd.Stdin = strings.NewReader("y\n")
+		if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), `"status": "ok"`) {
+			t.Errorf("%q: %v\n%s%s", yes, err, stdout, stderr)
+		}
+	}
+}
+
 // Nobody has to press Enter for a question that was settled elsewhere.
 func TestPythonHostIsAnsweredElsewhere(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -91,7 +92,13 @@ func ParseCall(text string) (Case, error) {
 		}
 		c.Tool, raw = name, arguments
 	}
-	if err := json.Unmarshal([]byte(raw), &c.Args); err != nil {
+	digits := json.NewDecoder(strings.NewReader(raw))
+	digits.UseNumber() // a float64 has not all of a large integer's
+	err := digits.Decode(&c.Args)
+	if _, more := digits.Token(); err == nil && more != io.EOF {
+		err = errors.New("more follows the object")
+	}
+	if err != nil {
 		return c, fmt.Errorf("call %q: its arguments are not a JSON object: %w", text, schema.DecodeError(err))
 	}
 	return c, c.check()

@@ -3,6 +3,8 @@ package conformance
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestParseCases(t *testing.T) {
@@ -64,9 +66,27 @@ func TestParseCall(t *testing.T) {
 	if c, err := ParseCall(` {"text":"x"}`); err != nil || c.Tool != "" || c.Args["text"] != "x" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for _, text := range []string{"say", "say=", "say=[1]", "{"} {
+	if c, err := ParseCall(`{"id":1234567890123456789,"big":1e21}`); err != nil {
+		t.Error(err)
+	} else if made, err := c.call(1); err != nil || made.Arguments != `{"big":1e21,"id":1234567890123456789}` {
+		t.Errorf("%s, %v", made.Arguments, err)
+	}
+	for _, text := range []string{"say", "say=", "say=[1]", "{", `{"a":1}}`, `{} {}`} {
 		if _, err := ParseCall(text); err == nil {
 			t.Errorf("%q: no error", text)
 		}
+	}
+}
+
+// What a case says of an error's text holds also where the arguments are refused.
+func TestTextOfARefusedCase(t *testing.T) {
+	c := call{Name: "c", Expect: expectError, Text: "name is required"}
+	r := &api.Result{Status: api.StatusInvalidArgs, Message: "[INVALID] name is required"}
+	if f := judgeResult(c, r); f.Status != Pass {
+		t.Errorf("%+v", f)
+	}
+	c.Text = "anything else"
+	if f := judgeResult(c, r); f.Status != Fail {
+		t.Errorf("%+v", f)
 	}
 }

@@ -130,8 +130,8 @@ class Asker:
         threading.Thread(target=self.read, daemon=True).start()
 
     def ask(self, question):
-        if "schema" in question:
-            self.answer(question, {"unanswered": "failed"})  # a form; this host has none
+        if "schema" in question or question["interactionKind"] in ("password", "sampling", "roots"):
+            self.answer(question, {"unanswered": "failed"})  # a form or the like; this host has none
         elif self.yes:
             self.answer(question, {"approve": True})
         else:

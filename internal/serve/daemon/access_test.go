@@ -13,8 +13,8 @@ import (
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/access/tokens"
 	"github.com/toolhost/toolhost/internal/journal"
-	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/turn"
 )
 
 // bearing is a transport that sends a token.

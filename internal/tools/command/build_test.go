@@ -160,3 +160,21 @@ func TestStdinTakesNUL(t *testing.T) {
 		}
 	}
 }
+
+// A bound, or a value of a list, is the number that was written, however a call spells it.
+func TestBoundsAreDecimal(t *testing.T) {
+	numeric := func(p Param) Spec { return Spec{Argv: argv("x {a}"), Params: []Param{p}} }
+	ratio := numeric(Param{Name: "a", Type: TypeNumber, Min: new(0.1), Max: new(0.7), Default: []byte("0.1")})
+	if err := ratio.Check(); err != nil {
+		t.Error(err)
+	}
+	for value, ok := range map[string]bool{"0.1": true, "0.10": true, "1e-1": true, "0.7": true, "7e-1": true, "0.09999999999999999999": false, "0.70000000000000000001": false} {
+		if _, err := ratio.Build([]byte(`{"a":` + value + `}`)); (err == nil) != ok {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	listed := numeric(Param{Name: "a", Type: TypeNumber, Enum: []json.RawMessage{[]byte("0.1")}})
+	if _, err := listed.Build([]byte(`{"a":0.10}`)); err != nil {
+		t.Error(err)
+	}
+}

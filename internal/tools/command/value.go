@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lazy"
@@ -112,12 +113,18 @@ func (p *param) inBounds(text string) error {
 	switch {
 	case err != nil:
 		return err
-	case p.Min != nil && number.Cmp(big.NewFloat(*p.Min)) < 0:
+	case p.Min != nil && number.Cmp(boundOf(*p.Min)) < 0:
 		return fmt.Errorf("must be at least %v, not %s", *p.Min, shown(text))
-	case p.Max != nil && number.Cmp(big.NewFloat(*p.Max)) > 0:
+	case p.Max != nil && number.Cmp(boundOf(*p.Max)) > 0:
 		return fmt.Errorf("must be at most %v, not %s", *p.Max, shown(text))
 	}
 	return nil
+}
+
+// boundOf is a bound as it was written: 0.1 is not the float64 that is nearest to it.
+func boundOf(bound float64) *big.Float {
+	number, _ := numberOf(strconv.FormatFloat(bound, 'g', -1, 64)) // which is in range
+	return number
 }
 
 func sameNumber(a, b string) bool {
@@ -126,9 +133,10 @@ func sameNumber(a, b string) bool {
 	return errX == nil && errY == nil && x.Cmp(y) == 0
 }
 
-// numberOf keeps every digit: a float64 would let a big integer past a bound.
+// numberOf keeps every digit: a float64 would let a big integer past a bound. All numbers
+// have the same precision, so that 0.1 and 0.10 are the same.
 func numberOf(text string) (*big.Float, error) {
-	number, _, err := big.ParseFloat(text, 10, uint(4*len(text)+64), big.ToNearestEven)
+	number, _, err := big.ParseFloat(text, 10, 4*maxNumberBytes+64, big.ToNearestEven)
 	if err != nil {
 		return nil, fmt.Errorf("is out of range: %s", shown(text))
 	}
