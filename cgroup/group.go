@@ -70,6 +70,7 @@ func (r *Root) NewGroupIn(s Share, name string, l Limits) (*Group, error) {
 	if own := s.Limits.CPUPercent; own > 0 {
 		l.CPUPercent = min(l.CPUPercent, own)
 	}
+	l.CPUPercent = r.all.within(l.CPUPercent)
 	writes, err := r.plan(l)
 	if err != nil {
 		return nil, err

@@ -130,6 +130,12 @@ func TestCPUOfAShare(t *testing.T) {
 		if all := quota(large.share.dir); all != "60000" {
 			t.Errorf("a share of more than all: %s", all)
 		}
+		for _, share := range []Share{{}, {"large", Limits{CPUPercent: 500}}} {
+			above := newGroupIn(t, r, share, "above"+share.Name, Limits{CPUPercent: 300})
+			if err := above.LimitCPU(); err != nil || quota(above.leaf) != "60000" {
+				t.Errorf("in share %q, with a limit above the total: %v, quota %s", share.Name, err, quota(above.leaf))
+			}
+		}
 		setRestOf(g.share.bounds, 0)
 		if err := g.Boost(); err != nil {
 			t.Fatal(err)

@@ -44,6 +44,9 @@ func (u Usage) Since(before Usage) Usage {
 	u.ShareOOMKills -= before.ShareOOMKills
 	u.PidsLimitHits -= before.PidsLimitHits
 	u.AncestorPidsLimitHits -= before.AncestorPidsLimitHits
+	if u.AncestorPidsLimitHits < 0 { // whose they are was found anew, and of all together
+		u.PidsLimitHits, u.AncestorPidsLimitHits = u.PidsLimitHits+u.AncestorPidsLimitHits, 0
+	}
 	return u
 }
 

@@ -171,3 +171,15 @@ func TestCPUTime(t *testing.T) {
 		}
 	})
 }
+
+// Whose limit was hit is found of the whole life of a process; a call's part of it is never
+// less than nothing.
+func TestPidsLimitHitsOfACall(t *testing.T) {
+	before := Usage{AncestorPidsLimitHits: 3}
+	if u := (Usage{PidsLimitHits: 5}).Since(before); u.PidsLimitHits != 2 || u.AncestorPidsLimitHits != 0 {
+		t.Errorf("%+v", u)
+	}
+	if u := (Usage{PidsLimitHits: 1, AncestorPidsLimitHits: 4}).Since(before); u.PidsLimitHits != 1 || u.AncestorPidsLimitHits != 1 {
+		t.Errorf("%+v", u)
+	}
+}

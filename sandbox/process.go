@@ -29,6 +29,7 @@ type Process struct {
 	ready   chan struct{} // closed once the tool runs, or failed
 	failure error         // written before born and ready are closed
 	begun   bool          // the launcher is about to start the tool; read after born is closed
+	given   atomic.Bool   // a sandbox that waits may have its program
 	waits   bool          // it starts none before Begin
 	built   chan struct{} // closed once the sandbox is made, or nothing will be
 	pid     int
@@ -175,7 +176,9 @@ func (p *Process) Begin(spec Spec) error {
 		return err
 	}
 	defer told.Close()
+	p.given.Store(true)
 	if _, _, err := p.control.WriteMsgUnix([]byte{wire.KindBegin}, unix.UnixRights(int(told.Fd())), nil); err != nil {
+		p.given.Store(false)
 		return fmt.Errorf("cannot give a sandbox that waits its program: %w", err)
 	}
 	return nil
@@ -273,12 +276,20 @@ func (p *Process) read() {
 			break
 		}
 	}
-	p.settle(ErrDiedAtBirth)
+	p.settle(p.diedAtBirth())
 	p.buildOver()
 	if p.pidfd == nil { // and nothing will be born: nobody else has the socket
 		close(p.born)
 		close(p.gone)
 	}
+}
+
+// diedAtBirth is the end of a launcher that has not said whether the tool runs.
+func (p *Process) diedAtBirth() error {
+	if p.begun || p.given.Load() {
+		return fmt.Errorf("%w; %w", ErrDiedAtBirth, ErrUncertain)
+	}
+	return ErrDiedAtBirth
 }
 
 func (p *Process) handle(message []byte, files []*os.File) {

@@ -381,3 +381,15 @@ func TestDial(t *testing.T) {
 		}
 	}
 }
+
+// A launcher that dies once it was about to start the tool leaves it open whether that ran.
+func TestDiedAtBirth(t *testing.T) {
+	var none, begun, given Process
+	begun.begun = true
+	given.given.Store(true)
+	for p, uncertain := range map[*Process]bool{&none: false, &begun: true, &given: true} {
+		if err := p.diedAtBirth(); !errors.Is(err, ErrDiedAtBirth) || errors.Is(err, ErrUncertain) != uncertain {
+			t.Error(err)
+		}
+	}
+}

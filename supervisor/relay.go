@@ -67,6 +67,7 @@ const (
 // relayHost is the one relay of a supervisor; it is started when it is needed,
 // and again after its end.
 type relayHost struct {
+	turn    chan struct{} // has room for the one that looks for a relay, or starts it
 	mu      sync.Mutex
 	current *relayProcess
 	over    bool
@@ -95,6 +96,12 @@ var errNoRelay = errors.New("network grants are served by a process of the host'
 // relay returns a living relay.
 func (s *Supervisor) relay(ctx context.Context) (*relayProcess, error) {
 	h := &s.relays
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+	case <-ctx.Done(): // a start takes longer than some calls have
+		return nil, fmt.Errorf("cannot wait for the network relay: %w", context.Cause(ctx))
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {

@@ -75,6 +75,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	}
 	s.kept = kept.NewPool(limits, &s.tasks, s.source())
 	s.ready.init()
+	s.relays.turn = make(chan struct{}, 1)
 	err := s.acquire(ctx)
 	if ctx.Err() != nil { // the cause is the caller's, not the machine's
 		err = fmt.Errorf("the supervisor was given up before it was ready: %w", context.Cause(ctx))

@@ -100,7 +100,7 @@ func (v *Mask) network(n api.Network) *api.Network {
 		n.Flows[i].Name, n.Flows[i].Error = v.Text(f.Name), v.Text(f.Error)
 	}
 	for i, f := range n.Refused {
-		n.Refused[i].Name = v.Text(f.Name)
+		n.Refused[i].Name, n.Refused[i].Why = v.Text(f.Name), v.Text(f.Why)
 	}
 	return &n
 }

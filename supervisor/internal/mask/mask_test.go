@@ -18,12 +18,12 @@ func TestNamesOfTheNetwork(t *testing.T) {
 	}
 	of := &api.Network{
 		Flows:   []api.NetworkFlow{{Name: secret + ".example.com", Error: "no such host " + secret}},
-		Refused: []api.NetworkRefusal{{Name: secret + ".example.org", Why: "name"}},
+		Refused: []api.NetworkRefusal{{Name: secret + ".example.org", Why: "the HTTP host is " + secret}},
 	}
 	r := &api.Result{Retry: api.Retry{Hint: "grant " + secret + ".example.org"}}
 	r.Network = of
 	v.Result(r)
-	if raw, _ := json.Marshal(r); strings.Contains(string(raw), secret) || strings.Count(string(raw), "[REDACTED]") != 4 {
+	if raw, _ := json.Marshal(r); strings.Contains(string(raw), secret) || strings.Count(string(raw), "[REDACTED]") != 5 {
 		t.Errorf("%s", raw)
 	}
 	if !strings.HasPrefix(of.Flows[0].Name, secret) || !strings.HasPrefix(of.Refused[0].Name, secret) {

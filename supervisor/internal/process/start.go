@@ -110,13 +110,13 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 		err = p.launcher.Started(ctx)
 	}
 	if err == nil {
+		p.executed.Store(new(time.Now()))
 		err = p.group.LimitCPU()
 	}
 	if err != nil {
 		p.stdoutEnded() // nobody reads what nobody has written
 		return nil, b.call.Explain(err)
 	}
-	p.executed.Store(new(time.Now()))
 	return &host.Child{
 		Stdout: stdout, SocketDir: p.launcher.SocketDir(),
 		Dial: p.launcher.Dialer(), PeerUID: uint32(p.launcher.UID()), Kill: func() { _ = p.Kill() },
