@@ -10,11 +10,14 @@ import (
 )
 
 // jsonErrors makes errors of JSON-RPC of the plain text by which the SDK refuses
-// what is posted; finish must be called at last. All else passes.
+// what is posted; finish must be called at last. An error behind events that the
+// client has had already is one more of these. All else passes.
 type jsonErrors struct {
 	http.ResponseWriter
 	posted []*jsonrpc.Request // what is refused
 	text   *bytes.Buffer
+	begun  bool // the answer: its status is gone
+	event  bool // what is written is to be one
 }
 
 // maxRefusalBytes bounds what is kept of the SDK's text.
@@ -28,16 +31,31 @@ func (e *jsonErrors) WriteHeader(status int) {
 		h.Set("Content-Type", "application/json")
 		h.Del("Content-Length")
 	}
-	e.ResponseWriter.WriteHeader(status)
+	if e.event = e.begun && status >= http.StatusBadRequest; !e.event {
+		e.begun = true
+		e.ResponseWriter.WriteHeader(status)
+	}
 }
 
 // Write implements http.ResponseWriter.
 func (e *jsonErrors) Write(b []byte) (int, error) {
 	if e.text == nil {
-		return e.ResponseWriter.Write(b)
+		return len(b), e.send(b)
 	}
 	e.text.Write(b[:min(len(b), maxRefusalBytes-e.text.Len())])
 	return len(b), nil
+}
+
+// send writes b, which is one line, as an event if it is to be one.
+func (e *jsonErrors) send(b []byte) error {
+	e.begun = true
+	if !e.event {
+		_, err := e.ResponseWriter.Write(b)
+		return err
+	}
+	_, err := e.ResponseWriter.Write(slices.Concat([]byte("event: message\ndata: "), b, []byte("\n\n")))
+	_ = http.NewResponseController(e.ResponseWriter).Flush() // as the SDK does behind each
+	return err
 }
 
 // Unwrap is for http.ResponseController.
@@ -56,5 +74,5 @@ func (e *jsonErrors) finish() {
 	if calls := slices.DeleteFunc(e.posted, func(r *jsonrpc.Request) bool { return !r.IsCall() }); len(calls) == 1 {
 		f.id = idText(calls[0])
 	}
-	_, _ = e.ResponseWriter.Write(f.json())
+	_ = e.send(f.json())
 }

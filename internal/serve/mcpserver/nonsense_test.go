@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // What is not a message is refused over HTTP as over a pipe.
@@ -110,6 +112,37 @@ func TestVersionsOfHeaderAndBody(t *testing.T) {
 		answer, said := answerTo(t, web.HTTPClient, r)
 		if refused := header != newest; refused != (answer.StatusCode == http.StatusBadRequest) || !strings.Contains(string(said), says) || !strings.Contains(string(said), `"id":7`) {
 			t.Errorf("%q: %d %s", header, answer.StatusCode, said)
+		}
+	}
+}
+
+// An error behind a notification of its request stands in the same stream: its status is
+// gone by then.
+func TestAnErrorBehindProgress(t *testing.T) {
+	s := newServer(t, setup{})
+	progress := false
+	s.sdk.AddReceivingMiddleware(func(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+		return func(ctx context.Context, _ string, r mcpsdk.Request) (mcpsdk.Result, error) {
+			if progress {
+				_ = r.GetSession().(*mcpsdk.ServerSession).NotifyProgress(ctx, &mcpsdk.ProgressNotificationParams{ProgressToken: "p", Progress: 1})
+			}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no"}
+		}
+	})
+	web := overHTTP(t, s)
+	for _, progress = range []bool{false, true} {
+		r := posted(t, web.Endpoint, `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+		r.Header.Set("Mcp-Method", "tools/list")
+		r.Header.Set(versionHeader, newest)
+		answer, said := answerTo(t, web.HTTPClient, r)
+		status, begin := http.StatusBadRequest, ""
+		if progress {
+			status, begin = http.StatusOK, "event: message\ndata: "
+		}
+		events := strings.Split(strings.TrimSpace(string(said)), "\n\n")
+		last, found := strings.CutPrefix(events[len(events)-1], begin)
+		if answer.StatusCode != status || !found || !json.Valid([]byte(last)) || !strings.Contains(last, `"code":-32602`) {
+			t.Errorf("with progress %t: %d %s", progress, answer.StatusCode, said)
 		}
 	}
 }
