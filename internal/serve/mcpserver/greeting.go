@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,15 @@ func begun(r mcpsdk.Request) bool {
 	return is && one.InitializeParams() != nil
 }
 
+// settle has a session be of the version that the SDK agrees to, where a client has asked
+// for another one that initialize cannot begin: the SDK keeps what was asked for.
+func settle(r mcpsdk.Request) {
+	p, is := r.GetParams().(*mcpsdk.InitializeParams)
+	if is && p != nil && (p.ProtocolVersion >= multiRound || !slices.Contains(mcpsdk.SupportedProtocolVersions(), p.ProtocolVersion)) {
+		p.ProtocolVersion = lastFormer
+	}
+}
+
 // greet adds what wrapped servers say of themselves to what clients are told at first:
 // their instructions, and the extensions of the protocol that they have. They are told once.
 func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
@@ -35,6 +45,7 @@ func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if method == "initialize" && begun(r) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session has begun already: initialize begins one, and comes once"}
 		}
+		settle(r)
 		if g.s.config.Servers == nil || method != "initialize" && method != "server/discover" {
 			return next(ctx, method, r)
 		}

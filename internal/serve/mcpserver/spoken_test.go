@@ -83,6 +83,21 @@ func TestASecondInitialize(t *testing.T) {
 	}
 }
 
+// A session is of the version that its client was answered with, not of the one that it
+// has asked for: a human is asked by a request of the server's.
+func TestAVersionThatIsNotAgreedTo(t *testing.T) {
+	for asked, agreed := range map[string]string{
+		"2026-07-28": lastFormer, "DRAFT-2026-v1": lastFormer, "2099-01-01": lastFormer, "1999-01-01": lastFormer, "2025-06-18": "2025-06-18",
+	} {
+		said := spoken(t, newServer(t, setup{}),
+			strings.NewReplacer("2025-11-25", asked, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`).Replace(saysInitialize), saysInitialized,
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wipe","arguments":{}}}`)
+		if !strings.Contains(said[0], `"protocolVersion":"`+agreed+`"`) || !strings.Contains(said[1], `"method":"elicitation/create"`) || strings.Contains(said[1], "input_required") {
+			t.Errorf("%s: %q", asked, said)
+		}
+	}
+}
+
 // What the SDK refuses without a code, or without a word, is refused with both.
 func TestRefusalsHaveACodeAndAReason(t *testing.T) {
 	said := spoken(t, newServer(t, setup{}),
