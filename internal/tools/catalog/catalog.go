@@ -77,6 +77,7 @@ type Catalog struct {
 	host    Host
 	loaded  *config.Loaded
 	options Options
+	renewed chan struct{} // holds one: Renew has
 
 	mu    sync.Mutex
 	known map[string]*known // by the entry's name
@@ -108,7 +109,7 @@ type failure struct {
 
 // New makes a catalog. It starts nothing.
 func New(host Host, loaded *config.Loaded, o Options) *Catalog {
-	return &Catalog{host: host, loaded: loaded, options: o, known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}, offers: map[string]*pluginv1.Server{}}
+	return &Catalog{host: host, loaded: loaded, options: o, renewed: make(chan struct{}, 1), known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}, offers: map[string]*pluginv1.Server{}}
 }
 
 // NotFoundError says that no tool has the name.

@@ -13,13 +13,20 @@ const firstRetry = 10 * time.Second
 // Retry tries again what could not be described, for those who list the tools
 // once only: after ten seconds, and then after twice as long each time, but at
 // most a minute. It calls recovered after each round that has made something
-// known, or after which less is held back, and returns when everything is known
-// and nothing held back, or ctx ends.
+// known, or after which less is held back, and returns when ctx ends. Where
+// everything is known and nothing held back, it rests until Renew changes that.
 func (c *Catalog) Retry(ctx context.Context, recovered func()) {
-	held := c.held()
-	for rest := firstRetry; ; rest = min(2*rest, maxRest) {
+	held, rest := c.held(), firstRetry
+	next := time.After(rest)
+	for {
 		select {
-		case <-time.After(rest):
+		case <-next:
+		case <-c.renewed: // and listed by who has asked for it
+			if held = c.held(); held > 0 && next == nil {
+				rest = firstRetry
+				next = time.After(rest)
+			}
+			continue
 		case <-ctx.Done():
 			return
 		}
@@ -29,8 +36,9 @@ func (c *Catalog) Retry(ctx context.Context, recovered func()) {
 		if c.retry(ctx, failed) || held < before {
 			recovered()
 		}
-		if missing == 0 && held == 0 {
-			return
+		next, rest = nil, min(2*rest, maxRest)
+		if missing > 0 || held > 0 {
+			next = time.After(rest)
 		}
 	}
 }

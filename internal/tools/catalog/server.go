@@ -83,6 +83,10 @@ func (c *Catalog) Renew(ctx context.Context, name string) error {
 	defer c.mu.Unlock()
 	c.known[name] = k
 	delete(c.failed, name)
+	select {
+	case c.renewed <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
