@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,17 +16,19 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
-// clientFor is what the adapter of a wrapped server gets to know about a call's client.
+// clientFor is what the adapter of a wrapped server gets to know about a call's client. A
+// server would use the extensions that it declares.
 func (s *Server) clientFor(r *mcpsdk.CallToolRequest, caps *mcpsdk.ClientCapabilities) json.RawMessage {
-	if caps == nil {
-		caps = &mcpsdk.ClientCapabilities{}
+	own := mcpsdk.ClientCapabilities{}
+	if caps != nil {
+		own = *caps
 	}
 	if s.config.Headless {
-		own := *caps
 		own.Elicitation = nil
-		caps = &own
 	}
-	raw, err := json.Marshal(caps)
+	own.Extensions = maps.Clone(own.Extensions)
+	maps.DeleteFunc(own.Extensions, func(name string, _ any) bool { return !passedOn(name) })
+	raw, err := json.Marshal(&own)
 	if err != nil {
 		return nil
 	}

@@ -114,9 +114,15 @@ const (
 	extensionUI     = extensionsOfMCP + "ui"
 )
 
+// passedOn says whether an extension is, from servers to clients and the other way. MCP's
+// own are only where nothing but content has a part in them: others have methods, which
+// are not passed on.
+func passedOn(name string) bool {
+	return name == extensionUI || !strings.HasPrefix(name, extensionsOfMCP)
+}
+
 // extensionsFor are those of all servers; of one that several have, the first server's
-// settings. MCP's own are only offered where nothing but content has a part in them: others
-// have methods, which are not passed on.
+// settings.
 func (g *gateway) extensionsFor(who access.Identity) map[string]any {
 	all := map[string]any{}
 	for _, w := range g.usedBy(who) {
@@ -125,7 +131,7 @@ func (g *gateway) extensionsFor(who access.Identity) map[string]any {
 		}
 		_ = json.Unmarshal(w.Offers.GetCapabilities(), &declared)
 		for name, settings := range declared.Extensions {
-			if _, taken := all[name]; !taken && (name == extensionUI || !strings.HasPrefix(name, extensionsOfMCP)) {
+			if _, taken := all[name]; !taken && passedOn(name) {
 				all[name] = settings
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
 // What a tool adds to its description changes nothing that the operator has said, nor
@@ -137,5 +138,15 @@ func TestErrorsHaveCodes(t *testing.T) {
 	err = decodeAnswer(&api.Result{Warnings: []string{"structured_dropped: why"}}, "messages", &out)
 	if err == nil || !strings.Contains(err.Error(), "no messages: structured_dropped: why") {
 		t.Error(err)
+	}
+}
+
+// Servers hear of those extensions of a client that are passed on, and the client's own
+// capabilities stay as they are.
+func TestExtensionsOfClients(t *testing.T) {
+	caps := &mcpsdk.ClientCapabilities{Extensions: map[string]any{"io.modelcontextprotocol/ui": 1, "io.modelcontextprotocol/tasks": 2, "example.org/own": 3}}
+	raw := (&Server{}).clientFor(&mcpsdk.CallToolRequest{Params: &mcpsdk.CallToolParamsRaw{}}, caps)
+	if got, want := string(mcpcall.Of(raw).Capabilities), `{"extensions":{"example.org/own":3,"io.modelcontextprotocol/ui":1},"roots":{}}`; got != want || len(caps.Extensions) != 3 {
+		t.Errorf("%s, want %s; %v", got, want, caps.Extensions)
 	}
 }
