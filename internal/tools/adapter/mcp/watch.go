@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxNotices bounds those of a server that a host has not taken; one that says the
-	// same as another takes no room.
+	// same as another takes no room, unless it is of its log.
 	maxNotices = 1024
 	// maxNoticesBytes bounds what they have in all, and maxNoticeBytes what a host takes
 	// of one.
@@ -32,15 +32,19 @@ type notice struct{ method, params string }
 
 func newNotices() *notices { return &notices{fresh: make(chan struct{}, 1)} }
 
-// add says whether there is room for one more.
+// add says whether there is room for one more. Messages of a log may be the same and
+// still be two, and leave half of the room to the others.
 func (n *notices) add(method string, params json.RawMessage) bool {
-	one := notice{method, string(params)}
+	one, share := notice{method, string(params)}, 1
+	if method == methodLog {
+		share = 2
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case slices.Contains(n.list, one):
+	case method != methodLog && slices.Contains(n.list, one):
 		return true
-	case len(n.list) == maxNotices || n.bytes+len(params) > maxNoticesBytes || len(params) > maxNoticeBytes:
+	case len(n.list) >= maxNotices/share || n.bytes+len(params) > maxNoticesBytes/share || len(params) > maxNoticeBytes:
 		return false
 	}
 	n.list = append(n.list, one)

@@ -94,3 +94,25 @@ func TestNoticesAreBounded(t *testing.T) {
 		t.Error("one that no host takes is kept")
 	}
 }
+
+// Messages of a log are kept as often as they come, and leave room for what else is
+// announced.
+func TestLogsAmongNotices(t *testing.T) {
+	n := newNotices()
+	kept := 0
+	for range 2 * maxNotices {
+		if n.add(methodLog, json.RawMessage(`{"data":"the same"}`)) {
+			kept++
+		}
+	}
+	if got := len(n.take()); kept != maxNotices/2 || got != kept {
+		t.Errorf("%d are kept of %d, and %d taken", kept, 2*maxNotices, got)
+	}
+	long := json.RawMessage(`"` + strings.Repeat("x", maxNoticeBytes-2) + `"`)
+	for range maxNotices {
+		n.add(methodLog, long)
+	}
+	if !n.add(methodUpdated, long) {
+		t.Error("a log has displaced an update")
+	}
+}
