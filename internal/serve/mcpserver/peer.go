@@ -95,10 +95,14 @@ func (s *Server) owns(identity, id string) bool {
 	return known && owner == identity
 }
 
-// mayConnect says whether an identity may begin one more session over HTTP.
+// mayConnect says whether an identity may begin one more session over HTTP. To the SDK
+// a request without a session is one as well, without an id.
 func (s *Server) mayConnect(identity string) bool {
 	all, own := 0, 0
 	for one := range s.sdk.Sessions() {
+		if one.ID() == "" {
+			continue
+		}
 		all++
 		if s.owns(identity, one.ID()) {
 			own++

@@ -352,3 +352,19 @@ func TestSharesOfIdentities(t *testing.T) {
 		t.Error("calls whose connection is not known share a session")
 	}
 }
+
+// What to the SDK is a session for one request alone takes no session's place.
+func TestRequestsWithoutASessionTakeNoPlace(t *testing.T) {
+	s := newServer(t, setup{})
+	for range maxSessions {
+		ours, _ := mcpsdk.NewInMemoryTransports()
+		one, err := s.sdk.Connect(t.Context(), ours, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = one.Close() })
+	}
+	if !s.mayConnect("uid 1") {
+		t.Errorf("no session can be begun beside %d requests", maxSessions)
+	}
+}
