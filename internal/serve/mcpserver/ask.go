@@ -292,7 +292,7 @@ func (s *Server) endLeft(identity string) {
 	left := s.leftBy(identity)
 	slices.SortFunc(left, func(a, b *call) int { return a.begun.Compare(b.begun) })
 	for _, c := range left[:max(0, len(left)-maxLeft)] {
-		c.parked.Reset(0)
+		c.endIfLeft()
 	}
 }
 
@@ -312,6 +312,20 @@ func (s *Server) leftBy(identity string) (left []*call) {
 func (c *call) isLeft() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.left()
+}
+
+// endIfLeft ends the call, unless somebody has come back by now.
+func (c *call) endIfLeft() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left() {
+		c.parked.Reset(0)
+	}
+}
+
+// left is isLeft for who has locked the call.
+func (c *call) left() bool {
 	return c.parked != nil && len(c.pending) == 0 && !c.aborted && c.session.loose && c.session.peer.gone()
 }
 
