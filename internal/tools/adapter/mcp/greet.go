@@ -140,6 +140,7 @@ func (s *session) initializeOrDiscover(ctx context.Context) error {
 // answer makes a request of the session's own.
 func (s *session) answer(ctx context.Context, method string, p params) (json.RawMessage, error) {
 	e := newExchange()
+	defer s.wire.forget(e)
 	sent, err := s.wire.ask(e, method, p)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,10 +69,20 @@ func TestMalformedAnswers(t *testing.T) {
 }
 
 // An error without the id of a request, which the server could not read, is that of the one
-// request that waits.
+// request that waits: not of one that was given up, such as server/discover.
 func TestAnErrorWithoutAnID(t *testing.T) {
 	t.Parallel()
-	_, o := call1(t, server(t, "cannot tell the request"), "x", "{}")
+	a := server(t, "cannot tell the request")
+	s, err := a.session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.answer(ctx, "not/answered", params{}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	_, o := call1(t, a, "x", "{}")
 	rpc, is := errors.AsType[*plugin.RPCError](o.err)
 	if !is || string(rpc.Raw) != `{"code":-32700,"message":"no JSON","data":{"at":1}}` {
 		t.Errorf("%v", o.err)
