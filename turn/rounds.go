@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -185,11 +187,13 @@ func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json
 	given := map[string]json.RawMessage{}
 	_ = json.Unmarshal(said.Value, &given) // as it was made
 	for _, one := range in.InputRequests {
+		refused := refusedIn(given[one.key])
 		switch {
-		case given[one.key] != nil:
-		case one.Method == methodRoots:
+		case one.Method == methodRoots && (given[one.key] == nil || refused != ""):
 			given[one.key] = noRoots
-		default:
+		case refused != "":
+			wrong = "asked for " + one.Method + ", and the client of this call has refused that: " + refused
+		case given[one.key] == nil:
 			wrong = "asked for " + one.Method + ", and the client of this call cannot give that"
 		}
 	}
@@ -198,6 +202,22 @@ func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json
 	}
 	answers, _ = json.Marshal(given) // of what was decoded from JSON
 	return answers, wrong, err
+}
+
+// maxRefusalBytes bounds what is shown of a client's error.
+const maxRefusalBytes = 2 << 10
+
+// refusedIn says by which error a client has refused an answer; empty if it has not.
+func refusedIn(answer json.RawMessage) string {
+	var fields map[string]*struct {
+		Code    int64
+		Message string
+	}
+	if json.Unmarshal(answer, &fields) != nil || fields[api.RefusedKey] == nil {
+		return ""
+	}
+	e := fields[api.RefusedKey]
+	return fmt.Sprintf("%s (code %d)", text.Begin(cmp.Or(e.Message, "an error without a message"), maxRefusalBytes), e.Code)
 }
 
 // input is what a server asks for in place of a result.

@@ -188,6 +188,38 @@ func TestRoundsWithoutAnAnswer(t *testing.T) {
 	})
 }
 
+// refusing is a client that answers each request with an error.
+type refusing struct{}
+
+func (refusing) AsksClients() {}
+
+func (refusing) Ask(context.Context, api.Interaction) (api.Answer, error) {
+	return api.Answer{Unanswered: api.OutcomeFailed, Refusal: json.RawMessage(`{"code":-1,"message":"not this one"}`)}, nil
+}
+
+// No process is told of a client's error as if it were an answer: folders that a client
+// refuses are those that it has not, and for anything else the call ends with its words.
+func TestRoundsThatAClientRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for method, want := range map[string]string{
+			"roots/list":             `{"inputResponses":{"k":{"roots":null}},"requestState":"s1"}`,
+			"sampling/createMessage": "[FAILED] The tool's server asked for sampling/createMessage, and the client of this call has refused that: not this one (code -1).",
+		} {
+			s := &server{wants: []string{`{"k":{"method":"` + method + `","params":{}}}`}}
+			m := New(Config{Start: s.start, Interactor: refusing{}, Tool: func(string) (Tool, bool) { return Tool{Name: "work"}, true }})
+			turn, err := m.Begin(Spec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := run(t, turn, Call{ID: "a", Tool: "work"})[0]
+			turn.End()
+			if got := s.clients[len(s.clients)-1]; r.Message != want && got != want {
+				t.Errorf("%s: the last process knew %s, and the call ended with %q", method, got, r.Message)
+			}
+		}
+	})
+}
+
 // A limit holds for all rounds together: nothing begins, and nobody is asked, once one is
 // used up or has ended a process.
 func TestLimitsOfAllRounds(t *testing.T) {
