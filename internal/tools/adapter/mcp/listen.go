@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // subscription is a stream of the server's for one resource.
@@ -14,7 +17,8 @@ type subscription struct {
 	sent      chan struct{} // closed when the request is, or cannot be
 	open      chan struct{} // closed when the server has acknowledged it
 	late      *time.Timer   // stopped by that, or else ends it
-	overdue   chan struct{} // closed when the timer has
+	failed    chan struct{} // closed when this side has ended it unopened
+	why       error         // for that; set before
 	ending    bool          // since this side wants no more of it; guarded by the session's mu
 	gone      chan struct{} // closed when it has ended for that
 }
@@ -34,13 +38,18 @@ func (s *session) listen(ctx context.Context, method string, p params) (json.Raw
 	select {
 	case <-one.open:
 		return json.RawMessage("{}"), true, nil
+	case <-one.failed:
+		return nil, true, one.why
 	case <-one.done:
+		select {
+		case <-one.failed: // before that
+			return nil, true, one.why
+		default:
+		}
 		if refused, ok := asError(one.answer); ok {
 			return nil, true, s.refused(&call{ctx: ctx}, refused)
 		}
 		return nil, true, fmt.Errorf("MCP server %q has ended the subscription at once", s.options.Name)
-	case <-one.overdue:
-		return nil, true, fmt.Errorf("MCP server %q has not acknowledged the subscription within %s: a higher startTimeout gives it more", s.options.Name, s.options.StartTimeout)
 	case <-s.wire.over:
 		return nil, true, s.endedWhy(ctx)
 	case <-ctx.Done():
@@ -102,7 +111,7 @@ func (s *session) subscribed(uri string) (one *subscription, is streamState, err
 		}
 	}
 	one = &subscription{
-		exchange: newStream(), sent: make(chan struct{}), open: make(chan struct{}), overdue: make(chan struct{}), gone: make(chan struct{}),
+		exchange: newStream(), sent: make(chan struct{}), open: make(chan struct{}), failed: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := s.wire.number(one.exchange); err != nil {
 		return nil, streamFresh, err
@@ -110,8 +119,7 @@ func (s *session) subscribed(uri string) (one *subscription, is streamState, err
 	raw, _ := json.Marshal(one.exchange.id.Raw()) // a number
 	one.id = string(raw)
 	one.late = time.AfterFunc(s.options.StartTimeout, func() {
-		s.endStream(uri, one) // first, so that who hears of it can ask anew
-		close(one.overdue)
+		s.fail(uri, one, fmt.Errorf("MCP server %q has not acknowledged the subscription within %s: a higher startTimeout gives it more", s.options.Name, s.options.StartTimeout))
 	})
 	s.subscriptions[uri] = one
 	return one, streamFresh, nil
@@ -151,6 +159,13 @@ func (s *session) endStream(uri string, one *subscription) {
 	}()
 }
 
+// fail ends a stream that is not open.
+func (s *session) fail(uri string, one *subscription, why error) {
+	one.why = why
+	s.endStream(uri, one) // first, so that who hears of it can ask anew
+	close(one.failed)
+}
+
 func (s *session) forget(uri string, one *subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,13 +175,34 @@ func (s *session) forget(uri string, one *subscription) {
 }
 
 // acknowledged is the server's word that the stream of a request is open, unless it comes
-// again or too late.
-func (s *session) acknowledged(id string) {
+// again or too late, and for what: a server declines by leaving out. One that does not say
+// that is taken to mean all of it.
+func (s *session) acknowledged(id string, accepted json.RawMessage) {
+	var only *struct{ ResourceSubscriptions []string }
+	if json.Unmarshal(accepted, &only) != nil {
+		only = nil
+	}
+	uri, one := s.unopened(id)
+	switch {
+	case one == nil:
+	case only == nil || slices.Contains(only.ResourceSubscriptions, uri):
+		close(one.open)
+	default:
+		s.fail(uri, one, s.refused(&call{ctx: context.Background()}, &jsonrpc.Error{
+			Code: jsonrpc.CodeMethodNotFound, Message: "the server does not announce changes of this resource",
+		}))
+	}
+}
+
+// unopened is the stream of a request that waits for its acknowledgement, which is for the
+// caller to see to, or nil.
+func (s *session) unopened(id string) (uri string, one *subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, one := range s.subscriptions {
+	for uri, one := range s.subscriptions {
 		if one.id == id && one.late.Stop() {
-			close(one.open)
+			return uri, one
 		}
 	}
+	return "", nil
 }

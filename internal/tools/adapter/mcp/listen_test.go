@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,6 +117,43 @@ func init() {
 				}
 				p.text(m, fmt.Sprintf("%d streams, %d cancelled", streams, len(cancelled)))
 			}
+		}
+	}
+}
+
+// A server that acknowledges a stream without what it is asked for.
+func init() {
+	scripts["declines"] = func(p *peer) {
+		p.modern = true
+		for {
+			switch m := p.next(); m.Method {
+			case "server/discover":
+				p.answer(m, discovered)
+			case "subscriptions/listen":
+				given := "{}"
+				if strings.Contains(m.param("notifications"), "x://1") {
+					given = m.param("notifications")
+				}
+				p.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":%s,"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, given, m.ID)
+				if given == "{}" {
+					p.answer(m, `{"resultType":"complete"}`)
+				}
+			}
+		}
+	}
+}
+
+// A subscription that a server declines is refused, as one of an older protocol would.
+func TestASubscriptionThatIsDeclined(t *testing.T) {
+	t.Parallel()
+	a := server(t, "declines")
+	if err := ask(t.Context(), a, subscribe, "x://1"); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		rpc, is := errors.AsType[*plugin.RPCError](ask(t.Context(), a, subscribe, "x://2"))
+		if !is || !strings.Contains(string(rpc.Raw), "-32601") {
+			t.Errorf("%v", rpc)
 		}
 	}
 }

@@ -124,7 +124,8 @@ func (w *wire) completed(raw json.RawMessage) {
 // stream is open.
 func (s *session) announce(method string, raw json.RawMessage) {
 	var p struct {
-		Meta map[string]json.RawMessage `json:"_meta"`
+		Meta          map[string]json.RawMessage `json:"_meta"`
+		Notifications json.RawMessage            `json:"notifications"`
 	}
 	_ = json.Unmarshal(raw, &p)
 	if method != methodListening {
@@ -137,5 +138,5 @@ func (s *session) announce(method string, raw json.RawMessage) {
 	if text, err := strconv.Unquote(id); err == nil {
 		id = text
 	}
-	s.acknowledged(id)
+	s.acknowledged(id, p.Notifications)
 }
