@@ -116,8 +116,7 @@ func (s *session) subscribed(uri string) (one *subscription, is streamState, err
 	if err := s.wire.number(one.exchange); err != nil {
 		return nil, streamFresh, err
 	}
-	raw, _ := json.Marshal(one.exchange.id.Raw()) // a number
-	one.id = string(raw)
+	one.id = idOf(one.exchange)
 	one.late = time.AfterFunc(s.options.StartTimeout, func() {
 		s.fail(uri, one, fmt.Errorf("MCP server %q has not acknowledged the subscription within %s: a higher startTimeout gives it more", s.options.Name, s.options.StartTimeout))
 	})
@@ -147,6 +146,7 @@ func (s *session) endStream(uri string, one *subscription) {
 		return
 	}
 	go func() {
+		defer s.renewLists()
 		defer close(one.gone)
 		select {
 		case <-one.sent:
@@ -187,6 +187,7 @@ func (s *session) acknowledged(id string, accepted json.RawMessage) {
 	case one == nil:
 	case only == nil || slices.Contains(only.ResourceSubscriptions, uri):
 		close(one.open)
+		go s.follow(uri, one)
 	default:
 		s.fail(uri, one, s.refused(&call{ctx: context.Background()}, &jsonrpc.Error{
 			Code: jsonrpc.CodeMethodNotFound, Message: "the server does not announce changes of this resource",

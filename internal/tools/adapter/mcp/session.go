@@ -32,14 +32,14 @@ type session struct {
 	wire    *wire
 	server  identity
 
-	tell     func(method string, params json.RawMessage) (watched bool) // notifications, to the host
-	watching sync.Once
-	leave    context.CancelFunc // ends it, for nobody needs it
+	tell  func(method string, params json.RawMessage) (watched bool) // notifications, to the host
+	leave context.CancelFunc                                         // ends it, for nobody needs it
 
 	mu            sync.Mutex
 	own           map[string]string        // the server's names of its tools, as far as listed
 	level         string                   // of its log, as it was told
 	subscriptions map[string]*subscription // that have a stream of their own, by URI
+	lists         *listStream              // nil where none is wanted, or the server has ended it
 }
 
 func newSession(o Options, argv []string, by *hearing, tell func(string, json.RawMessage) bool) *session {

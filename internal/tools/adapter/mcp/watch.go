@@ -86,22 +86,6 @@ func (a *adapter) Watch(ctx context.Context, tell func(string, json.RawMessage) 
 	}
 }
 
-// watch has a server of the newest protocol announce changes of its lists, which
-// others do unasked.
-func (s *session) watch() {
-	select {
-	case <-s.ready:
-	default:
-		return // it does so once it is ready
-	}
-	if !s.stateless() {
-		return
-	}
-	s.watching.Do(func() {
-		_ = s.stream(newStream(), map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
-	})
-}
-
 // stream opens a stream of notifications, which lasts until it is cancelled.
 func (s *session) stream(e *exchange, wants map[string]any) error {
 	meta := map[string]any{}
@@ -138,5 +122,6 @@ func (s *session) announce(method string, raw json.RawMessage) {
 	if text, err := strconv.Unquote(id); err == nil {
 		id = text
 	}
+	s.listsAcknowledged(id, p.Notifications)
 	s.acknowledged(id, p.Notifications)
 }

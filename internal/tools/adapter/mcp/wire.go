@@ -70,7 +70,7 @@ type wire struct {
 // exchange is one request to the server.
 type exchange struct {
 	done   chan struct{} // closed when answer is there
-	stream bool          // it lasts until it is cancelled
+	stream bool          // it lasts until it is cancelled, by either side
 
 	// Guarded by the wire's mu.
 	id     jsonrpc.ID // invalid if it was not sent
@@ -214,7 +214,8 @@ func asRPC(err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
 
-// takeBack ends the work for a request that the server has cancelled.
+// takeBack ends the work for a request that the server has cancelled, or the stream that
+// it has ended so.
 func (w *wire) takeBack(params json.RawMessage) {
 	var p struct {
 		RequestID any `json:"requestId"`
@@ -228,8 +229,14 @@ func (w *wire) takeBack(params json.RawMessage) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if cancel := w.requests[id]; cancel != nil {
+	e := w.asked[id]
+	switch cancel := w.requests[id]; {
+	case cancel != nil:
 		cancel()
+	case e != nil && e.stream:
+		delete(w.asked, id)
+		e.answer = &jsonrpc.Response{ID: id}
+		close(e.done)
 	}
 }
 
