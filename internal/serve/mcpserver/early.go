@@ -36,8 +36,10 @@ func (e *early) add(rest string, params json.RawMessage) {
 
 // subscribing is one request that subscribes, with what it has subscribed to so far.
 type subscribing struct {
-	by   *mcpsdk.ServerSession
-	uris []string
+	by     *mcpsdk.ServerSession
+	stream bool // its answer is one
+	id     any  // of the stream, once that has begun; the mu of streams guards it
+	uris   []string
 }
 
 type subscribingKey struct{}
@@ -50,7 +52,7 @@ func (g *gateway) holdEarly(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if !ours || method != "resources/subscribe" && method != "subscriptions/listen" {
 			return next(ctx, method, r)
 		}
-		s := &subscribing{by: by}
+		s := &subscribing{by: by, stream: method == "subscriptions/listen"}
 		defer g.answered(s)
 		return next(context.WithValue(ctx, subscribingKey{}, s), method, r)
 	}
@@ -60,6 +62,7 @@ func (g *gateway) holdEarly(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 func (g *gateway) afterAcknowledged(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
 		if s, is := ctx.Value(subscribingKey{}).(*subscribing); is && method == "notifications/subscriptions/acknowledged" {
+			g.streams.acknowledged(s, r)
 			defer g.answered(s)
 		}
 		return next(ctx, method, r)

@@ -24,7 +24,8 @@ import (
 // the prefixes of their entries. URIs stay as they are: of two servers with the same
 // one the first in the file keeps it, and the others' have aliases.
 type gateway struct {
-	s *Server
+	s       *Server
+	streams streams
 
 	mu        sync.Mutex
 	servers   []*wrapped // in the order of the file
@@ -80,6 +81,7 @@ func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	g.s = s
 	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, watches{}
 	g.early = map[*mcpsdk.ServerSession]map[string]*early{}
+	g.streams.open = map[*mcpsdk.ServerSession]map[string][]*subscribing{}
 	g.lost = losses{}
 	g.rooted, g.relisted, g.opened = map[origin]*rooted{}, map[string]*relisted{}, map[*mcpsdk.ServerSession][]opened{}
 	if s.config.Servers == nil {

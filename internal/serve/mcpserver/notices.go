@@ -107,6 +107,9 @@ func (g *gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 		a, err := g.request(ctx, like, entry, catalog.Subscribe, one.params())
 		return a.result, err
 	})
+	if err != nil {
+		g.streams.end(ctx, r.Params.URI)
+	}
 	if before == one {
 		return err
 	}
@@ -137,6 +140,9 @@ func untilKept(ask func() (*api.Result, error)) (result *api.Result, err error) 
 
 // unsubscribe ends a client's subscription, and the server's with the last one.
 func (g *gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
+	if g.streams.end(ctx, r.Params.URI) {
+		return errStreamed
+	}
 	one, known := g.unwatch(r.Session, r.Params.URI)
 	if !known { // there is nothing to end
 		_, _, err := g.ownerFor(ctx, r.Params.URI)

@@ -125,6 +125,7 @@ func (g *gateway) watch(ctx context.Context, by *mcpsdk.ServerSession, uri strin
 	}
 	own[uri] = one
 	g.subscribes(ctx, uri)
+	g.streams.add(ctx, uri)
 	return before, nil
 }
 
@@ -142,6 +143,7 @@ func (g *gateway) unwatchAll(by *mcpsdk.ServerSession) {
 	g.mu.Lock()
 	own := g.watched[by]
 	delete(g.watched, by)
+	g.streams.forget(by)
 	g.mu.Unlock()
 	g.release(slices.Collect(maps.Values(own))...)
 }
@@ -209,6 +211,9 @@ func (g *gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.R
 		raw, _ := json.Marshal(map[string]any{"_meta": own.Meta}) // of what was decoded from JSON
 		e.add(change.rest, raw)
 		return nil
+	}
+	if id := g.streams.idFor(by, p.URI); id != nil { // the SDK's may have ended
+		own.Meta[mcpsdk.MetaKeySubscriptionID] = id
 	}
 	return &mcpsdk.ServerRequest[*mcpsdk.ResourceUpdatedNotificationParams]{Session: by, Params: &own}
 }
