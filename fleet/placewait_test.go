@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,5 +76,58 @@ func TestACallThatWaitsIsQueued(t *testing.T) {
 	h.ends("b", b, "w1")
 	if e := <-events; e.Kind != api.EventStarted {
 		t.Errorf("then comes %s", e.Kind)
+	}
+}
+
+// A call that waits for this machine is offered to a worker again that had no place for it.
+func TestWhoWaitsForThisMachineMayGoToAWorker(t *testing.T) {
+	t.Parallel()
+	h, here, other := allBusy(t, asItIs)
+	var calls []*fleet.Call
+	for i := range 3 { // w1 has no place for the last
+		calls = append(calls, h.fleet.Start(t.Context(), shell("echo ran")))
+		h.wait(i + 1)
+	}
+	h.ends("other", other, "w1")
+	for i, c := range calls {
+		await(t, c.Done())
+		if got := c.Result(); !got.OK() || got.Where == nil {
+			t.Errorf("%d: %s %+v", i, got.Message, got.Where)
+		}
+	}
+	h.ends("here", here, "")
+}
+
+// A call that waits for a place at a worker gets the slot of this machine that is free before,
+// and none that comes later overtakes it.
+func TestWhoWaitsForAPlaceMayRunHere(t *testing.T) {
+	t.Parallel()
+	h, here, other := allBusy(t, asItIs)
+	ids := []string{"next-1", "next-2"} // which wait for w1 alone
+	var calls, free []*fleet.Call
+	for i, id := range ids {
+		calls = append(calls, h.start(id))
+		h.wait(i + 1)
+	}
+	for i := range 2 {
+		free = append(free, h.fleet.Start(t.Context(), shell("date +%s%N")))
+		h.wait(len(ids) + i + 1)
+	}
+	h.ends("here", here, "")
+	var order []string
+	for _, c := range free {
+		await(t, c.Done())
+		got := c.Result()
+		if !got.OK() || got.Where != nil {
+			t.Errorf("%s %+v", got.Message, got.Where)
+		}
+		order = append(order, got.Output.Stdout.Head)
+	}
+	if !slices.IsSorted(order) {
+		t.Errorf("one that came later was first: %q", order)
+	}
+	h.ends("other", other, "w1")
+	for i, id := range ids {
+		h.ends(id, calls[i], "w1")
 	}
 }

@@ -35,9 +35,12 @@ type remote struct {
 	tried    []string
 	refusals []refusal
 	times
-	given  *attempt // that the go went to
-	waits  bool     // in the line
-	awaits awaited  // there; guarded by Fleet.mu where others read it
+	given *attempt // that the go went to
+	waits bool     // in the line
+	// awaits is what it waits for there, here whether for this machine as well; guarded by
+	// Fleet.mu where others read them.
+	awaits awaited
+	here   bool
 	// turnedAway: it may not wait for this machine, or not any longer. release gives back the
 	// slot that it has found there.
 	turnedAway bool
@@ -174,7 +177,7 @@ func (c *remote) next(ctx context.Context) {
 		switch {
 		case ok:
 			c.offer(ctx, w.Name, n, implied)
-		case c.isOpen(), c.waitsForHere(), c.waitsForPlace():
+		case c.isOpen(), c.waitsForPlace(), c.waitsForHere():
 			return
 		default:
 			c.state.Stop()

@@ -40,24 +40,20 @@ func (c *remote) isQueued(a *attempt, q *fleetv1.Queued) {
 	p := c.f.peers[a.id.Worker]
 	p.beat.Free, p.offered = -q.GetWaiting(), 0
 	c.f.mu.Unlock()
-	awaits := aSlot
-	if c.mayRunHere() {
-		awaits = aSlotOrHere
-	}
-	if !c.enterLine(awaits) {
+	if !c.enterLine(aSlot) {
 		places, _ := c.f.config.Supervisor.Admission.Line()
 		c.refused(a, fmt.Sprintf("it has no slot, and %d calls wait for workers already", places), nil)
 		c.void([]int{a.n})
 	}
 }
 
-// awaited is what a call in the line waits for.
+// awaited is what a call in the line waits for from workers. It may wait for this machine
+// beside that, whatever it is.
 type awaited uint8
 
 const (
-	aSlot       awaited = iota // of a worker that keeps a place for it
-	aSlotOrHere                // of one, or of this machine
-	aPlace                     // at a worker, which had none
+	aSlot  awaited = iota // of a worker that keeps a place for it, if one does
+	aPlace                // at a worker, which had none
 )
 
 // enterLine takes one of the places for calls that wait, and notes for what; false if all
@@ -69,7 +65,7 @@ func (c *remote) enterLine(awaits awaited) bool {
 	if c.waits {
 		c.awaits = awaits
 	} else if len(c.f.line) < places {
-		c.waits, c.awaits = true, awaits
+		c.waits, c.awaits, c.here = true, awaits, c.mayRunHere()
 		at := slices.IndexFunc(c.f.line, func(other *remote) bool { return other.began > c.began })
 		if at < 0 {
 			at = len(c.f.line)
@@ -90,7 +86,7 @@ func (c *remote) waitsForHere() bool {
 	case c.f.waitHere(nil) == 0:
 		return false
 	}
-	c.turnedAway = !c.joins(aSlotOrHere)
+	c.turnedAway = !c.joins(aSlot)
 	return !c.turnedAway
 }
 
@@ -145,7 +141,7 @@ func (f *Fleet) waitHere(c *remote) (n int) {
 		if other == c {
 			break
 		}
-		if other.awaits == aSlotOrHere {
+		if other.here {
 			n++
 		}
 	}
@@ -162,7 +158,7 @@ func (c *remote) lookAtLine() {
 		c.refusals = append(c.refusals, refusal{why: fmt.Sprintf("no slot has become free within %s", most)})
 		c.turnedAway = true
 		c.void(c.state.Stop())
-	case c.awaits == aSlotOrHere:
+	case c.here:
 		if release, ok := c.f.slotHere(c, &c.request); ok {
 			c.release = release
 			c.void(c.state.Stop())
