@@ -63,7 +63,8 @@ func giveBack(unused func()) {
 	}
 }
 
-// reply sends an answer, sealed, since it may be a credential.
+// reply sends an answer, sealed, since it may be a credential: for a key that the worker has
+// not signed, only that the question is denied.
 func (c *remote) reply(r replied) {
 	q := c.questions[r.number]
 	n, has := c.state.Chosen()
@@ -72,6 +73,11 @@ func (c *remote) reply(r replied) {
 		return
 	}
 	c.times.answered(q)
+	if err := c.f.vouched(c.attempts[n], c.ready); err != nil {
+		c.f.config.Logger.Warn("an answer is not given to a worker", "call", c.request.ID, "worker", c.attempts[n].id.Worker, "why", err)
+		c.asking.Go(func() { giveBack(r.answer.Unused) })
+		r.answer = supervisor.Answer{Denied: api.OutcomeFailed}
+	}
 	c.expectBack(r)
 	if raw, err := portable.WriteAnswer(r.answer); err == nil {
 		if sealed, err := c.f.curve.Seal([]string{string(raw)}, c.ready.GetXkey()); err == nil {

@@ -1,0 +1,75 @@
+package fleet_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// reads opens what a caller answers.
+func reads(t *testing.T, curve *seal.Curve, reply *fleetv1.Answer) supervisor.Answer {
+	values, err := curve.Open(reply.GetAnswer(), reply.GetXkey())
+	if err != nil {
+		t.Error(err)
+		return supervisor.Answer{}
+	}
+	a, err := portable.ReadAnswer([]byte(values[0]))
+	if err != nil {
+		t.Error(err)
+	}
+	return a
+}
+
+// asks is a frame with a question of the tool.
+func asks(t *testing.T) *fleetv1.Frame {
+	raw, err := portable.WriteQuestion(supervisor.Question{ID: "q", Prompt: "The password?", Secret: true})
+	if err != nil {
+		t.Error(err)
+	}
+	return dataOf(1, &fleetv1.Data{What: &fleetv1.Data_Question{Question: &fleetv1.Question{Number: 1, Question: raw}}})
+}
+
+func answered(value string) func(context.Context, supervisor.Question) supervisor.Answer {
+	return func(context.Context, supervisor.Question) supervisor.Answer {
+		return supervisor.Answer{Value: json.RawMessage(value)}
+	}
+}
+
+func newCurve(t *testing.T) *seal.Curve {
+	t.Helper()
+	curve, err := seal.NewCurve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return curve
+}
+
+// An answer is not sealed for a key that the worker has not signed: an engine may have put its
+// own in that one's place.
+func TestAnAnswerIsForTheWorkerAlone(t *testing.T) {
+	t.Parallel()
+	w, curve, got := newWorld(t, "w1"), newCurve(t), make(chan supervisor.Answer, 100)
+	w.liar(func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control) {
+		switch {
+		case o.Attempt != nil:
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Ready{Ready: &fleetv1.Ready{Xkey: curve.Public()}}})
+		case c.GetGo() != nil:
+			reply(asks(t))
+		case c.GetAnswer() != nil:
+			got <- reads(t, curve, c.GetAnswer())
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Gone{Gone: &fleetv1.Gone{}}})
+		}
+	})
+	r := shell("true")
+	r.Ask = answered(`"swordfish"`)
+	w.call(r)
+	if a := <-got; a.Value != nil || a.Denied != api.OutcomeFailed {
+		t.Errorf("it is told %s, %s", a.Value, a.Denied)
+	}
+}
