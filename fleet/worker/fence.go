@@ -152,6 +152,7 @@ func (w *Worker) ended(a *attempt, call *supervisor.Call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a.state = start.Finished
+	w.unread++            // until run returns
 	gone := a.call.Gone() // what was made early, if the call has not come to it
 	if call.Result().Kill.Survivors > 0 {
 		gone = call.Gone()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
 	"github.com/toolhost/toolhost/fleet/engine"
 	"github.com/toolhost/toolhost/fleet/internal/start"
@@ -54,6 +55,32 @@ func (w *Worker) holdsNothingOf(state start.Attempt) bool {
 		}
 	}
 	return n > 0
+}
+
+// A call that runs has no result that waits yet: of these there may be fewer than a large worker
+// has slots.
+func TestWhatRunsHasNoResultThatWaits(t *testing.T) {
+	t.Parallel()
+	w, f := newPair(t)
+	c := f.Start(wait.Context(t), supervisor.Request{Command: &supervisor.Command{Argv: []string{"sleep", "1000"}}})
+	var unread int
+	wait.Until(t, "it runs", func() (running bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, other := range w.callers {
+			for _, a := range other.attempts {
+				running = a.state == start.Started && a.out.Load() != nil
+			}
+		}
+		unread = w.unread
+		return running
+	})
+	if unread != 0 {
+		t.Errorf("%d results wait", unread)
+	}
+	c.Abort(api.ReasonUser)
+	<-c.Done()
+	wait.Until(t, "its result is taken", func() bool { busy, unread := w.Load(); return busy == 0 && unread == 0 })
 }
 
 // The slot of an attempt whose go has not come is held until the process that has waited for

@@ -332,12 +332,11 @@ func (w *Worker) begin(a *attempt) {
 	o := &outlet{kick: make(chan struct{}, 1), nobody: make(chan struct{}), questions: newQuestions()}
 	a.out.Store(o)
 	a.asked = nil
-	w.unread++
 	w.calls.Go(func() {
 		w.traced(a, func() (*api.Result, time.Time) { return w.run(a, o) })
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.unread--
+		w.unread--                         // see ended
 		a.planned, a.runs = planned{}, nil // it is remembered, and needs to hold nothing
 	})
 }

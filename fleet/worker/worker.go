@@ -50,7 +50,7 @@ type Worker struct {
 	callers  map[string]*caller
 	free     int
 	line     []*attempt // that wait for a slot, the oldest first
-	unread   int        // calls whose results are not taken
+	unread   int        // calls that have ended, and whose results are not taken
 	stuck    int        // slots of calls that have a result, and could not be killed
 	draining bool
 	leaving  bool
