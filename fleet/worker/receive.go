@@ -308,8 +308,9 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: err.Error()}
 		}
 	}
-	if a.state = next; next == start.Refused {
-		w.drop(a)
+	fresh := next != a.state
+	if a.state = next; fresh && next == start.Refused {
+		w.drop(a) // once: its slot may still be held for a process of it
 	}
 	if begin { // run says so
 		w.begin(a)
