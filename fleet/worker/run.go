@@ -30,12 +30,18 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	defer out.due.Stop()
 	out.add(&fleetv1.Frame{What: &fleetv1.Frame_Started{Started: a.begun}})
 	var s stream.Sender[*fleetv1.Data]
-	again := time.NewTicker(againAfter)
-	defer again.Stop()
+	tick := time.NewTicker(againAfter)
+	defer tick.Stop()
 	heard := time.Now()
 	sent := func() { // what the acknowledgement so far allows
 		if s.Ack(o.acked.Load()) {
 			heard = time.Now()
+		}
+	}
+	again := func() { // while nothing of it is acknowledged
+		sent()
+		if time.Since(heard) >= againAfter {
+			out.again(&s)
 		}
 	}
 	for running := true; running; {
@@ -49,11 +55,8 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 			out.flush()
 		case <-o.kick:
 			sent()
-		case <-again.C:
-			sent()
-			if time.Since(heard) >= againAfter {
-				out.again(&s)
-			}
+		case <-tick.C:
+			again()
 		case <-call.Done():
 			running = false
 		}
@@ -68,6 +71,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	piece, more := next()
 	w.ended(a, call)
 	ended = time.Now()
+	heard = ended // the result gets its time
 	for more || !s.Done() {
 		for more && out.push(&s, dataOf(piece)) {
 			piece, more = next()
@@ -76,10 +80,9 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 		select {
 		case <-o.kick:
 			sent()
-		case <-again.C:
-			sent()
-			out.again(&s)
-			if time.Since(ended) > keepResult && time.Since(heard) > keepResult {
+		case <-tick.C:
+			again()
+			if time.Since(heard) > keepResult {
 				w.config.Logger.Warn("the caller has not taken a result, and it is dropped", "call", a.request.ID)
 				return result, ended
 			}
