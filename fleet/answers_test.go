@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
@@ -70,6 +71,44 @@ func TestAnAnswerIsForTheWorkerAlone(t *testing.T) {
 	r.Ask = answered(`"swordfish"`)
 	w.call(r)
 	if a := <-got; a.Value != nil || a.Denied != api.OutcomeFailed {
+		t.Errorf("it is told %s, %s", a.Value, a.Denied)
+	}
+}
+
+// An answer waits for the worker's key: the frame with that may be lost, as of a call that is
+// told to start with its offer.
+func TestAnAnswerWaitsForTheWorkersKey(t *testing.T) {
+	t.Parallel()
+	w, curve, got := newWorld(t, "w1"), newCurve(t), make(chan supervisor.Answer, 100)
+	key, err := fleet.ReadKey(w.workers["w1"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := make(chan struct{})
+	w.liar(func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control) {
+		switch {
+		case o.Attempt != nil:
+			reply(asks(t))
+		case c.GetQuery() != nil:
+			<-given
+			signature, err := key.SignCurve(c.Attempt.Epoch, curve.Public())
+			if err != nil {
+				t.Error(err)
+			}
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Started{Started: &fleetv1.Started{Ready: &fleetv1.Ready{Xkey: curve.Public(), Signature: signature}}}})
+		case c.GetAnswer() != nil:
+			got <- reads(t, curve, c.GetAnswer())
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Gone{Gone: &fleetv1.Gone{}}})
+		}
+	})
+	r := shell("true")
+	r.Tool.Idempotent = true
+	r.Ask = func(ctx context.Context, q supervisor.Question) supervisor.Answer {
+		close(given)
+		return answered(`"swordfish"`)(ctx, q)
+	}
+	w.call(r)
+	if a := <-got; string(a.Value) != `"swordfish"` {
 		t.Errorf("it is told %s, %s", a.Value, a.Denied)
 	}
 }

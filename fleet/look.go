@@ -94,6 +94,8 @@ func (c *remote) look() {
 		c.ask(a)
 	case c.aborted > 0 && c.state.Phase() == start.Running:
 		c.sendAbort(a)
+	case c.ready == nil && len(c.questions) > 0: // the answer has the key to seal theirs for
+		c.ask(a)
 	case c.state.Phase() == start.Committed && c.goes < 3 && !c.state.Implied(n):
 		c.sendGo(a)
 	case c.state.Phase() == start.Committed:

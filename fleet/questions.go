@@ -20,6 +20,7 @@ const maxQuestions = 16
 type question struct {
 	leave  context.CancelFunc // nobody waits for the answer any more
 	settle context.CancelFunc // nor does it count
+	answer *supervisor.Answer // that the worker's key is not known for yet
 	reply  *fleetv1.Answer    // once there is one
 	sent   time.Duration
 	waits  bool // for its answer
@@ -63,8 +64,7 @@ func giveBack(unused func()) {
 	}
 }
 
-// reply sends an answer, sealed, since it may be a credential: for a key that the worker has
-// not signed, only that the question is denied.
+// reply takes an answer, and sends it once the worker's key is known.
 func (c *remote) reply(r replied) {
 	q := c.questions[r.number]
 	n, has := c.state.Chosen()
@@ -73,16 +73,26 @@ func (c *remote) reply(r replied) {
 		return
 	}
 	c.times.answered(q)
-	if err := c.f.vouched(c.attempts[n], c.ready); err != nil {
-		c.f.config.Logger.Warn("an answer is not given to a worker", "call", c.request.ID, "worker", c.attempts[n].id.Worker, "why", err)
-		c.asking.Go(func() { giveBack(r.answer.Unused) })
-		r.answer = supervisor.Answer{Denied: api.OutcomeFailed}
+	if q.answer = &r.answer; c.ready != nil {
+		c.seal(c.attempts[n], r.number, q)
 	}
-	c.expectBack(r)
-	if raw, err := portable.WriteAnswer(r.answer); err == nil {
+}
+
+// seal makes an answer ready for its way and sends it, sealed, since it may be a credential:
+// for a key that the worker has not signed, only that the question is denied.
+func (c *remote) seal(a *attempt, number uint32, q *question) {
+	answer := *q.answer
+	q.answer = nil
+	if err := c.f.vouched(a, c.ready); err != nil {
+		c.f.config.Logger.Warn("an answer is not given to a worker", "call", c.request.ID, "worker", a.id.Worker, "why", err)
+		c.asking.Go(func() { giveBack(answer.Unused) })
+		answer = supervisor.Answer{Denied: api.OutcomeFailed}
+	}
+	c.expectBack(replied{number, answer})
+	if raw, err := portable.WriteAnswer(answer); err == nil {
 		if sealed, err := c.f.curve.Seal([]string{string(raw)}, c.ready.GetXkey()); err == nil {
-			q.reply = &fleetv1.Answer{Question: r.number, Answer: sealed, Xkey: c.f.curve.Public()}
-			c.sendReply(c.attempts[n], q)
+			q.reply = &fleetv1.Answer{Question: number, Answer: sealed, Xkey: c.f.curve.Public()}
+			c.sendReply(a, q)
 		}
 	}
 }
@@ -112,10 +122,14 @@ func (c *remote) sendReply(a *attempt, q *question) {
 	c.f.control(a.id, a.inbox, &fleetv1.Control{What: &fleetv1.Control_Answer{Answer: q.reply}})
 }
 
-// sendRepliesAgain repeats answers that the worker has not settled yet.
+// sendRepliesAgain repeats answers that the worker has not settled yet, and sends those whose
+// key was not known.
 func (c *remote) sendRepliesAgain(a *attempt) {
-	for _, q := range c.questions {
-		if q.reply != nil && now()-q.sent >= goAgain {
+	for number, q := range c.questions {
+		switch {
+		case q.answer != nil && c.ready != nil:
+			c.seal(a, number, q)
+		case q.reply != nil && now()-q.sent >= goAgain:
 			c.sendReply(a, q)
 		}
 	}
@@ -126,6 +140,9 @@ func (c *remote) settled(number uint32) {
 	if q := c.questions[number]; q != nil {
 		c.times.answered(q)
 		q.settle()
+		if q.answer != nil { // it was not sent
+			c.asking.Go(func() { giveBack(q.answer.Unused) })
+		}
 		delete(c.questions, number)
 	}
 }
