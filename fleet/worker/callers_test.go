@@ -136,3 +136,17 @@ func TestALeaseInTheLog(t *testing.T) {
 		t.Errorf("%s", log.String())
 	}
 }
+
+// Who asks about a call whose result was dropped is told that it is not known any more, and not
+// that it has started, after which a result would come. It takes no room for ever.
+func TestADroppedResultIsForgotten(t *testing.T) {
+	w, c, a := &Worker{}, &caller{attempts: map[uint64]*attempt{}}, attemptOf(1, start.Finished)
+	c.remember(a)
+	w.dropped(a)
+	if _, say, begin := c.state(1).Next(start.Query); say != start.SayUnknown || begin {
+		t.Errorf("it says %d, and begins %t", say, begin)
+	}
+	if !c.forget() || c.attempts[1] != nil || c.state(1) != start.Forgotten {
+		t.Errorf("it is %d, among %v", c.state(1), c.attempts)
+	}
+}

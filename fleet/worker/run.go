@@ -84,6 +84,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 			again()
 			if time.Since(heard) > keepResult {
 				w.config.Logger.Warn("the caller has not taken a result, and it is dropped", "call", a.request.ID)
+				w.dropped(a)
 				return result, ended
 			}
 		case <-o.nobody:
@@ -93,4 +94,11 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 		}
 	}
 	return result, ended
+}
+
+// dropped has a caller that asks about the call hear that its result will not come.
+func (w *Worker) dropped(a *attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a.state, _ = a.state.Forget()
 }

@@ -36,7 +36,7 @@ const (
 	Refused // voided, expired, or told never: nothing of it will start
 	Started
 	Finished  // its result is there
-	Forgotten // it was one of these, and is no longer on record
+	Forgotten // it was one of these, and is no longer on record, or its result is not
 )
 
 // Next is the state after a message, and what is to be answered. Where begin is true the
@@ -84,7 +84,7 @@ func (a Attempt) Expire() Attempt {
 // Forget is the state of an attempt that is to be kept no longer, which only one that
 // can start no more may be; ok is false for others.
 func (a Attempt) Forget() (next Attempt, ok bool) {
-	if a == Refused || a == Finished {
+	if a == Refused || a == Finished || a == Forgotten {
 		return Forgotten, true
 	}
 	return a, false
