@@ -31,7 +31,19 @@ type attempt struct {
 	answered time.Duration
 	// queued: its worker has no slot yet, and keeps a place for it.
 	queued bool
-	silent bool // that worker was not heard lately
+	silent bool   // that worker was not heard lately
+	newest uint64 // of its data in the queue; guarded by that
+}
+
+// isCopy says whether a frame is in the queue already, and notes that it is.
+func (a *attempt) isCopy(f *fleetv1.Frame) bool {
+	d := f.GetData()
+	if d == nil {
+		return false
+	}
+	before := a.newest
+	a.newest = max(before, d.Seq)
+	return d.Seq <= before
 }
 
 // arrived is a message of an attempt.
@@ -52,10 +64,16 @@ type queue struct {
 
 const maxQueued = 2 * stream.Window
 
-// put is false if there is too much.
+// put is false if there is too much. Data that is there already, and was sent again since the
+// call has not come to it, does not count.
 func (q *queue) put(x arrived) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if len(x.frames) > 0 {
+		if x.frames = slices.DeleteFunc(x.frames, x.a.isCopy); len(x.frames) == 0 {
+			return true
+		}
+	}
 	if q.bytes+x.bytes > maxQueued {
 		return false
 	}
@@ -75,6 +93,9 @@ func (q *queue) take() []arrived {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.list
+	for _, x := range list {
+		x.a.newest = 0 // a copy of what was taken is acknowledged
+	}
 	q.list, q.bytes = nil, 0
 	return list
 }
@@ -157,7 +178,7 @@ func (f *Fleet) answerLate(id *fleetv1.Attempt, inbox string, frame *fleetv1.Fra
 	}
 }
 
-// cut stops listening to a worker that sends more than it has credit for.
+// cut stops listening to a life of a worker that sends more than it has credit for.
 func (f *Fleet) cut(worker string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,8 +187,9 @@ func (f *Fleet) cut(worker string) {
 		return
 	}
 	p.cut = true
+	f.refused++
 	_ = p.frames.Unsubscribe()
-	f.config.Logger.Error("a worker sends more than it may, and is not listened to any more", "worker", worker)
+	f.config.Logger.Error("a worker sends more than it may, and is not listened to until it is started again", "worker", worker)
 	f.kickAll()
 }
 

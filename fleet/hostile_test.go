@@ -2,10 +2,12 @@ package fleet_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -43,19 +45,22 @@ func (w *world) subscribe(conn *nats.Conn, subject string, f func(*nats.Msg)) {
 	}
 }
 
-// liar joins as w1 and answers each offer with what lie makes of it.
-func (w *world) liar(lie func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control)) {
+// liar joins as w1 and answers each offer with what lie makes of it. again has it live again.
+func (w *world) liar(lie func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control)) (again func()) {
 	w.t.Helper()
 	conn, _ := w.dial(w.workers["w1"])
-	epoch, beats := "an-epoch", uint64(0)
+	var epoch, beats atomic.Uint64
+	beat := func(b *fleetv1.Beat) {
+		b.Epoch, b.Number, b.LeaseMs, b.Protocol = fmt.Sprint("epoch-", epoch.Load()), beats.Add(1), 2000, link.Protocol
+		raw, _ := proto.Marshal(b)
+		_ = conn.Publish(link.WorkerBeat("w1"), raw)
+	}
 	w.subscribe(conn, link.CallerBeats, func(m *nats.Msg) {
 		var b fleetv1.CallerBeat
 		if seal.Open(seal.Beat, w.key.Public(), nil, m.Data, &b) != nil {
 			return
 		}
-		beats++
-		raw, _ := proto.Marshal(&fleetv1.Beat{Epoch: epoch, Number: beats, Free: 1, Slots: 1, LeaseMs: 2000, Hears: []string{b.Life}, Protocol: link.Protocol})
-		_ = conn.Publish(link.WorkerBeat("w1"), raw)
+		beat(&fleetv1.Beat{Free: 1, Slots: 1, Hears: []string{b.Life}})
 	})
 	w.subscribe(conn, link.ForWorker("w1"), func(m *nats.Msg) {
 		var o fleetv1.Offer
@@ -74,6 +79,10 @@ func (w *world) liar(lie func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *f
 		}, &o, &c)
 	})
 	w.there("w1")
+	return func() {
+		beat(&fleetv1.Beat{Leaving: true})
+		epoch.Add(1)
+	}
 }
 
 func ready() *fleetv1.Frame {
@@ -154,18 +163,23 @@ func TestAWorkerThatLies(t *testing.T) {
 	}
 }
 
-// A worker that sends more than it has credit for is not listened to any more. The call
-// takes nothing of it as long as that is to be seen.
+// A worker that sends more than it has credit for is not listened to until it is started
+// again. The call takes nothing of it as long as that is to be seen.
 func TestAWorkerThatIgnoresCredit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "w1")
-	w.liar(func(reply func(*fleetv1.Frame), o *fleetv1.Offer, _ *fleetv1.Control) {
-		if o.Attempt == nil {
+	var honest atomic.Bool
+	again := w.liar(func(reply func(*fleetv1.Frame), o *fleetv1.Offer, _ *fleetv1.Control) {
+		switch {
+		case o.Attempt == nil:
+			return
+		case honest.Load():
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Never{Never: &fleetv1.Never{Why: fleetv1.Why_WHY_CEILING, Detail: "it is heard"}}})
 			return
 		}
 		reply(ready())
-		for range 20 {
-			reply(dataOf(9, &fleetv1.Data{What: &fleetv1.Data_Result{Result: make([]byte, 500<<10)}}))
+		for seq := range uint64(20) {
+			reply(dataOf(9+seq, &fleetv1.Data{What: &fleetv1.Data_Result{Result: make([]byte, 500<<10)}}))
 		}
 	})
 	r, seen := shell("true"), make(chan struct{})
@@ -176,6 +190,15 @@ func TestAWorkerThatIgnoresCredit(t *testing.T) {
 	await(t, c.Done())
 	if got := c.Result(); got.Status != api.StatusLost || got.Reason != api.ReasonProtocol {
 		t.Errorf("%s %s %.300s", got.Status, got.Reason, got.Message)
+	}
+	if known := w.fleet.Workers(); !strings.Contains(known[0].Trouble, "more than it may") || w.fleet.Refused() == 0 {
+		t.Errorf("%+v, and %d messages were refused", known, w.fleet.Refused())
+	}
+	honest.Store(true)
+	again()
+	w.there("w1")
+	if got := w.call(shell("true")); !strings.Contains(got.Message, "it is heard") {
+		t.Error(got.Message)
 	}
 }
 

@@ -28,7 +28,7 @@ type peer struct {
 	offered         int // since that beat
 	frames          *nats.Subscription
 	session         *seal.Session // of this epoch; nil if its curve key cannot be used
-	cut             bool          // it has ignored credit, and is not listened to
+	cut             bool          // in this epoch it has ignored credit, and is not listened to
 	drain           string        // the epoch that is to drain
 	refused         bool          // something of it was, and logged
 	duplicate       string        // epoch of another process with its name and key, heard since the last beat
@@ -71,18 +71,20 @@ func (f *Fleet) hear(m *nats.Msg) {
 		if len(f.peers) >= maxPeers {
 			return
 		}
-		sub, err := f.conn.Subscribe(link.FrameSubject(f.config.Key.Public(), name, "*"), f.receive)
-		if err != nil {
-			f.config.Logger.Warn("cannot hear a worker", "worker", name, "error", err)
-			return
-		}
-		p = &peer{name: name, frames: sub}
-		f.peers[name] = p
+		p = &peer{name: name}
 	}
 	fresh := p.epoch != b.Epoch
 	if fresh && p.lives() {
 		p.duplicate, p.duplicateHeard = b.Epoch, now()
 		return
+	}
+	if fresh && (p.frames == nil || p.cut) {
+		sub, err := f.conn.Subscribe(link.FrameSubject(f.config.Key.Public(), name, "*"), f.receive)
+		if err != nil {
+			f.config.Logger.Warn("cannot hear a worker", "worker", name, "error", err)
+			return
+		}
+		p.frames, p.cut, f.peers[name] = sub, false, p
 	}
 	if fresh {
 		f.config.Logger.Info("a worker is there", "worker", name, "slots", b.Slots, "version", b.Version)
@@ -212,6 +214,9 @@ func (p *peer) trouble() string {
 	if p.duplicateLogged && now()-p.duplicateHeard < suspectAfter {
 		return "another process has its name and its key, and gets no calls"
 	}
+	if p.cut {
+		return "it has sent more than it may, and is not listened to until it is started again"
+	}
 	return api.Cut(p.beat.Trouble, 500)
 }
 
@@ -230,7 +235,7 @@ func (f *Fleet) Gone() (left, removed []string) {
 }
 
 // Refused is how many messages this caller and its workers have refused, as far as it has
-// heard: forged, changed, or not for whom they came to.
+// heard: forged, changed, beyond the credit, or not for whom they came to.
 func (f *Fleet) Refused() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -188,10 +188,10 @@ func checkWorker(p parties, w api.Worker) finding {
 		found.Detail, found.Remedy = "it was removed; the NATS servers let its key in until their configuration has it no more", "give them what toolhost fleet nats-config prints, and take it out of fleet.workers, or, to have it back, make another key on its machine (toolhost fleet key FILE), write that into fleet.workers, and start the daemon again"
 	case w.State == workerRemoved:
 		found.Detail, found.Remedy = "it was removed, and its key does not let it in any more", "take it out of fleet.workers, or, to have it back, make another key on its machine (toolhost fleet key FILE), write that into fleet.workers, and start the daemon again"
-	case w.State == api.WorkerSuspect && silent < suspectAfter:
+	case w.State == api.WorkerSuspect && silent < suspectAfter && w.Trouble == "":
 		found.Detail = "it is heard, and does not hear the daemon: calls go elsewhere"
 		found.Remedy = fmt.Sprintf("see its log: it may have been started without --caller %s, which is the daemon's key", p.known())
-	case w.State == api.WorkerSuspect:
+	case w.State == api.WorkerSuspect && silent >= suspectAfter:
 		found.Detail, found.Remedy = fmt.Sprintf("it was last heard %s ago: calls go elsewhere", silent), "see to its machine, its log, and the network between"
 	case w.State == api.WorkerDraining:
 		found.Detail, found.Remedy = "it takes no more calls, and ends when it has none", "start it again when it is to take calls"

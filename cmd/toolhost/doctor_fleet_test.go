@@ -22,6 +22,7 @@ import (
 func TestDoctorOfWorkers(t *testing.T) {
 	own := readVersion().Version
 	heard := []api.Worker{
+		{Name: "cut", State: api.WorkerSuspect, SilentMs: 300, Version: own, Trouble: "it has sent more than it may"},
 		{Name: "deaf", State: api.WorkerSuspect, SilentMs: 300, Version: own},
 		{Name: "disk", State: api.WorkerTaking, Version: own, Slots: 4, Trouble: "no space left"},
 		{Name: "drains", State: api.WorkerDraining, Version: own},
@@ -36,6 +37,7 @@ func TestDoctorOfWorkers(t *testing.T) {
 	got := checkWorkers(p, heard)
 	for i, want := range []finding{
 		{"worker absent", levelWarn, "not heard it", "toolhost worker --url tls://THIS-MACHINE:7420 --name absent --key FILE --caller UCALLER --ca FILE"},
+		{"worker cut", levelWarn, "sent more than it may", "the worker's log"},
 		{"worker deaf", levelWarn, "does not hear the daemon", "--caller UCALLER"},
 		{"worker disk", levelWarn, "no space left", "the worker's log"},
 		{"worker drains", levelWarn, "takes no more calls", "start it again"},
@@ -45,7 +47,7 @@ func TestDoctorOfWorkers(t *testing.T) {
 		{"worker other", levelFail, "its version 9.0 and this one's " + own + " speak different protocols", "install the same version on both"},
 		{"worker silent", levelWarn, "last heard 2.3s ago", "its log"},
 		{"worker well", levelOK, "3 of 4 slots are free", ""},
-		{"fleet", levelOK, "3 of 10 workers take calls", ""},
+		{"fleet", levelOK, "3 of 11 workers take calls", ""},
 	} {
 		if f := got[i]; f.Check != want.Check || f.Level != want.Level || !strings.Contains(f.Detail, want.Detail) || !strings.Contains(f.Remedy, want.Remedy) {
 			t.Errorf("%+v, want %+v", f, want)

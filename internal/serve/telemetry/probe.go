@@ -64,7 +64,7 @@ func newProbe(r *registrar, c Config) *probe {
 		journal:         gauge("toolhost_journal_size_bytes", "What the journal takes on disk; absent without a journal."),
 		workers:         gauge("toolhost_fleet_workers", "Workers of the fleet that were heard within the hour, and have not left.", "state"),
 		slots:           gauge("toolhost_fleet_slots", "Slots of the workers that take calls, by whether a call has them.", "use"),
-		refused:         r.measured(prometheus.CounterValue, "toolhost_fleet_refused_messages_total", "Messages between daemon and workers that were refused by who got them: forged, changed, or not for them. A worker tells all its daemons, so several count the same message."),
+		refused:         r.measured(prometheus.CounterValue, "toolhost_fleet_refused_messages_total", "Messages between daemon and workers that were refused by who got them: forged, changed, beyond the credit, or not for them. A worker tells all its daemons, so several count the same message."),
 		pressure:        r.measured(prometheus.CounterValue, "toolhost_cgroup_pressure_seconds_total", "For how long some or all (full) of the processes of a cgroup stood still for want of a resource: those of the daemon, or of all calls. Absent where the kernel does not tell.", "group", "resource", "severity"),
 	}
 }
