@@ -115,8 +115,9 @@ type EventProcesses struct {
 	// Reaped, of tool_reaped, counts the processes that are gone.
 	Reaped int `json:"reaped,omitempty"`
 	// Worker, of tool_placed, is the worker that will be told to start the call, once this
-	// event is on record. Attempt counts the workers that the call was offered to, this one
-	// included.
+	// event is on record; empty where the one before has not started it, and the daemon's own
+	// machine makes it after all. Attempt counts the workers that the call was offered to, this
+	// one included.
 	Worker  string `json:"worker,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
 }

@@ -13,7 +13,11 @@ import (
 func (c *remote) isReady(ctx context.Context, a *attempt, r *fleetv1.Ready) {
 	first := c.state.Open(a.n)
 	if first {
-		if err := c.canBeGiven(a, r); err != nil {
+		var err error
+		if len(c.request.Secrets) > 0 {
+			err = c.f.vouched(a, r)
+		}
+		if err != nil {
 			c.refused(a, "it cannot be given secrets: "+err.Error(), nil)
 			c.void([]int{a.n})
 			return
@@ -37,14 +41,6 @@ func (c *remote) isReady(ctx context.Context, a *attempt, r *fleetv1.Ready) {
 	case start.Void:
 		c.void([]int{a.n})
 	}
-}
-
-// canBeGiven says why a worker is given no secrets of the call.
-func (c *remote) canBeGiven(a *attempt, r *fleetv1.Ready) error {
-	if len(c.request.Secrets) == 0 {
-		return nil
-	}
-	return c.f.vouched(a, r)
 }
 
 // record puts on record that a worker is about to be told to start the call, or waits until

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
@@ -76,4 +79,40 @@ func TestAWorkersCallWaitsForItsRecord(t *testing.T) {
 		list := w.fleet.Workers()
 		return len(list) == 1 && list[0].Free == list[0].Slots
 	})
+}
+
+// Where this machine makes a call after all that a worker was told to start, that is on record,
+// and else it is not made.
+func TestACallThatRunsHereAfterAllIsOnRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, func(c *fleet.Config) { c.WorkersOnly, c.Supervisor.Admission.Running = false, 1 }, "w1")
+	w.liar(func(reply func(*fleetv1.Frame), o *fleetv1.Offer, _ *fleetv1.Control) {
+		if o.GetGo() {
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Never{Never: &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT}}})
+		}
+	})
+	for _, full := range []bool{false, true} {
+		first := w.fleet.Start(t.Context(), shell("sleep 1000"))
+		var placed []string
+		r := shell("echo ran")
+		r.Tool.Idempotent = true
+		r.Placed = func(worker string, attempt int) error {
+			placed = append(placed, fmt.Sprint(worker, "/", attempt))
+			if worker == "" {
+				first.Abort(api.ReasonUser) // so that the call has a slot
+			}
+			if worker == "" && full {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}
+		got := w.call(r)
+		if got.OK() == full || full && got.Reason != api.ReasonJournal || got.Where != nil {
+			t.Errorf("full %v: %s %+v", full, got.Message, got.Where)
+		}
+		if !slices.Equal(placed, []string{"w1/1", "/1"}) {
+			t.Errorf("full %v: it was placed at %q", full, placed)
+		}
+		await(t, first.Gone())
+	}
 }

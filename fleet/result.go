@@ -27,17 +27,29 @@ func (c *remote) end(ctx context.Context) {
 	default: // it has started nowhere
 		switch {
 		case c.release != nil:
-			c.call.runsAfter(c.f.host.Start(ctx, c.request), now()-c.began, c.release)
+			c.runsHere(ctx, c.release)
 		case c.failed != nil:
 			c.finish(c.failed)
 		case c.aborted > 0:
 			c.finish(aborted(c.request, c.reason))
 		case c.mayRunHere() && !c.turnedAway:
-			c.call.runsAfter(c.f.host.Start(ctx, c.request), now()-c.began, func() {})
+			c.runsHere(ctx, func() {})
 		default:
 			c.finish(c.noWorker())
 		}
 	}
+}
+
+// runsHere hands the call to this machine, once it is on record that no worker has it any more.
+func (c *remote) runsHere(ctx context.Context, release func()) {
+	if c.given != nil && c.request.Placed != nil {
+		if err := c.request.Placed("", len(c.attempts)); err != nil {
+			release()
+			c.finish(unrecorded(c.request, err))
+			return
+		}
+	}
+	c.call.runsAfter(c.f.host.Start(ctx, c.request), now()-c.began, release)
 }
 
 // finish hands the result over, after the event that ends the call.

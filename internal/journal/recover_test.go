@@ -163,3 +163,16 @@ func TestPositionsAreNeverUsedAgain(t *testing.T) {
 		mustClose(t, j)
 	}
 }
+
+// A call that no worker has any more, and that ran here after all, has ended with the host.
+func TestRecoveredAfterAWorkerGaveItBack(t *testing.T) {
+	for worker, status := range map[string]api.Status{"w1": api.StatusLost, "": api.StatusCancelled} {
+		c := lostCall{}
+		for _, at := range []string{"w1", worker} {
+			c.take(api.Event{Kind: api.EventPlaced, EventProcesses: api.EventProcesses{Worker: at, Attempt: 1}})
+		}
+		if got := c.result("turn"); got.Status != status || (got.Where == nil) != (worker == "") {
+			t.Errorf("%q: %s %+v", worker, got.Status, got.Where)
+		}
+	}
+}

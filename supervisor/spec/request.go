@@ -197,7 +197,8 @@ type Placement struct {
 	// the supervisor.
 	Lease *sandbox.Lease
 	// Placed, if not nil, is called before a worker is told to start the call, and must
-	// keep that on record: with an error the call is not started.
+	// keep that on record: with an error the call is not started. Where this machine makes the
+	// call after all, it is called for that with an empty name.
 	Placed func(worker string, attempt int) error
 	// OnRecord, if not nil, returns once it is on record that there is the call, or why it
 	// is not: then the call is not started. What may come before the start, which is nothing

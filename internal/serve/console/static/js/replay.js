@@ -97,7 +97,7 @@ export function words(e) {
     case 'tool_log':
       return e.message ?? '';
     case 'tool_placed':
-      return `worker ${e.worker ?? ''}`;
+      return e.worker ? `worker ${e.worker}` : 'this machine';
     case 'tool_started':
       return e.timeoutMs ? `timeout ${span(e.timeoutMs)}` : '';
     case 'tool_timeout':
