@@ -15,12 +15,14 @@ import (
 
 // ledger is the file in which each attempt stands before its tool starts, so that a
 // worker's next life knows what the last one has started. It survives the worker's
-// process, not its machine: where it does not go back to a life, that is said.
+// process, not its machine: where it does not go back to a life, that is said. The file may
+// be there after a crash of the machine, without its last lines.
 //
-// Its lines are "epoch EPOCH" where a life begins, "start CALLER LIFE SERIAL" and, in
-// place of lines that were dropped, "forgot".
+// Its lines are "epoch EPOCH" where a life begins, "boot ID" of the machine in that life,
+// "start CALLER LIFE SERIAL" and, in place of lines that were dropped, "forgot".
 type ledger struct {
 	path, epoch string
+	boot        string
 	lock, out   *os.File
 	lines       int   // in this life
 	size        int64 // its end; behind it is at most a piece of a line that found no room
@@ -44,6 +46,14 @@ const (
 // openLedger reads what earlier lives have left in dir and begins a new one. Only one
 // worker may have it open.
 func openLedger(dir, epoch string) (*ledger, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell a crash of the machine from one of the worker: %w", err)
+	}
+	return openLedgerOf(dir, epoch, strings.TrimSpace(string(boot)))
+}
+
+func openLedgerOf(dir, epoch, boot string) (*ledger, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the worker's folder: %w", err)
 	}
@@ -55,7 +65,7 @@ func openLedger(dir, epoch string) (*ledger, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("another worker uses the folder %s: give this one another with --dir", dir)
 	}
-	l := &ledger{path: filepath.Join(dir, "ledger"), epoch: epoch, lock: lock, earlier: map[string]*record{}}
+	l := &ledger{path: filepath.Join(dir, "ledger"), epoch: epoch, boot: boot, lock: lock, earlier: map[string]*record{}}
 	if err = l.read(); err == nil {
 		err = l.begin("")
 	}
@@ -94,10 +104,12 @@ func (l *ledger) read() error {
 		word, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		switch {
 		case word == "epoch":
-			now = &record{started: map[string]bool{}}
+			now = &record{started: map[string]bool{}, forgot: true}
 			l.earlier[rest], l.order = now, append(l.order, rest)
 		case now == nil:
 			return fmt.Errorf("the worker's ledger %s begins with %q: remove it, and what earlier lives have started is unknown", l.path, line)
+		case word == "boot": // what was written in another one may not all be there
+			now.forgot = rest != l.boot
 		case word == "start":
 			now.started[rest] = true
 		default: // forgot, and what only a later release knows
@@ -117,7 +129,7 @@ func (l *ledger) begin(own string) error {
 	}
 	var text strings.Builder
 	for _, epoch := range l.order {
-		fmt.Fprintf(&text, "epoch %s\n", epoch)
+		fmt.Fprintf(&text, "epoch %s\nboot %s\n", epoch, l.boot)
 		if l.earlier[epoch].forgot {
 			text.WriteString("forgot\n")
 		}
@@ -125,7 +137,7 @@ func (l *ledger) begin(own string) error {
 			fmt.Fprintf(&text, "start %s\n", start)
 		}
 	}
-	fmt.Fprintf(&text, "epoch %s\n%s", l.epoch, own)
+	fmt.Fprintf(&text, "epoch %s\nboot %s\n%s", l.epoch, l.boot, own)
 	if err := atomicfile.Write(l.path, []byte(text.String()), atomicfile.Options{Unsynced: true}); err != nil {
 		return fmt.Errorf("cannot write the worker's ledger: %w", err)
 	}

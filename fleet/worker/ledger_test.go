@@ -57,6 +57,33 @@ func TestLedgerOverLives(t *testing.T) {
 	}
 }
 
+// The file may survive a crash of its machine without its last lines: of a life before that it is
+// not said that something never started.
+func TestLedgerOverACrashOfItsMachine(t *testing.T) {
+	dir := t.TempDir()
+	one := open(t, dir, "one")
+	if err := one.start("c l 1", none); err != nil {
+		t.Fatal(err)
+	}
+	_ = one.close()
+	for _, epoch := range []string{"two", "three"} {
+		l, err := openLedgerOf(dir, epoch, "the next boot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		expectKnown(t, l, map[string]string{"c l 1": "true true", "c l 2": "false false"})
+		_ = l.close()
+	}
+	l, err := openLedgerOf(dir, "four", "the next boot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	if known, _ := l.of("three", "c l 1"); !known {
+		t.Error("a life of this boot is not known")
+	}
+}
+
 // A start that found no room is not on record, whole or in pieces, and those after it are.
 func TestLedgerIsFull(t *testing.T) {
 	dir := t.TempDir()
