@@ -240,9 +240,10 @@ func Stays(r supervisor.Request, config supervisor.Config) []string {
 
 func (f *Fleet) local() bool { return f.conn == nil || !f.config.WorkersOnly }
 
-// startsHere begins a call on this machine if it must be made here, or there is a slot.
+// startsHere begins a call on this machine if it must be made here, or refused for its network,
+// or there is a slot.
 func (f *Fleet) startsHere(ctx context.Context, c *Call, r supervisor.Request, must bool) bool {
-	if f.conn == nil || f.local() && must {
+	if f.conn == nil || f.local() && (must || portable.BeyondCeiling(r, f.config.Supervisor)) {
 		c.runs(f.host.Start(ctx, r))
 		return true
 	}

@@ -69,6 +69,29 @@ func TestNetworkOnAWorker(t *testing.T) {
 	}
 }
 
+// A call that this machine may make has no network beyond its ceiling, also while it is busy and
+// a worker is free that allows more.
+func TestTheCeilingOfThisMachineOnAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, func(c *fleet.Config) {
+		c.WorkersOnly, c.Supervisor.Admission.Running = false, 1
+		c.Supervisor.Ceiling.Network = sandbox.NetworkNone
+	}, "w1")
+	w.work("w1", func(c *worker.Config) { c.Ceilings.Network.Network = sandbox.NetworkHost })
+	first := w.fleet.Start(t.Context(), shell("sleep 1000"))
+	r := shell("echo ran")
+	r.Sandbox = &supervisor.Policy{Network: sandbox.NetworkHost}
+	if got := w.call(r); got.OK() || got.Reason != api.ReasonPolicy || !strings.Contains(got.Message, "limits.network") {
+		t.Errorf("%s %s %+v", got.Status, got.Message, got.Where)
+	}
+	r.Where = map[string]string{"worker": "w1"} // whose owner's word holds
+	if got := w.call(r); !got.OK() {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+	first.Abort(api.ReasonUser)
+	await(t, first.Gone())
+}
+
 // A call that names its worker is granted files of that one's machine, as far as its owner
 // allows.
 func TestFilesOfAWorker(t *testing.T) {

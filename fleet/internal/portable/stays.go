@@ -69,6 +69,12 @@ func stays(r supervisor.Request, config supervisor.Config, placed bool) (names [
 	return names
 }
 
+// BeyondCeiling says whether the call's network is beyond the ceiling of the caller's machine:
+// that holds for all calls which this one may make, also while a worker is free.
+func BeyondCeiling(r supervisor.Request, config supervisor.Config) bool {
+	return config.Ceiling.Refuses(policyOf(r, config)) != nil
+}
+
 // notUTF8 says whether JSON would change one of the texts that may be any bytes.
 func notUTF8(r supervisor.Request, p sandbox.Policy) bool {
 	texts := slices.Concat([]string{r.Tool.Path, r.Dir}, r.Tool.Args, r.Env, p.Read, p.Write)
