@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
@@ -111,4 +114,44 @@ func TestAnAnswerWaitsForTheWorkersKey(t *testing.T) {
 	if a := <-got; string(a.Value) != `"swordfish"` {
 		t.Errorf("it is told %s, %s", a.Value, a.Denied)
 	}
+}
+
+// A result that comes long after its call is over is acknowledged, or its worker would send it
+// again and again. What is said of a call under way is that one's alone.
+func TestALateResultIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	w, acked := newWorld(t, "w1"), make(chan uint64, 100)
+	epochs := make(chan string, 100)
+	w.liar(func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control) {
+		switch {
+		case o.GetAttempt().GetSerial() == 1:
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Never{Never: &fleetv1.Never{Why: fleetv1.Why_WHY_CEILING}}})
+			epochs <- o.Attempt.Epoch
+		case o.Attempt != nil:
+			epochs <- o.Attempt.Epoch
+		case c.GetAck() != nil:
+			acked <- c.Attempt.Serial
+		}
+	})
+	w.call(shell("true"))
+	epoch := <-epochs
+	open := w.fleet.Start(t.Context(), shell("true"))
+	<-epochs
+	conn, _ := w.dial(w.workers["w1"])
+	for _, serial := range []uint64{2, 99, 1} {
+		f := dataOf(1, &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: []byte("{}")}})
+		f.Epoch, f.Serial = epoch, serial
+		raw, err := proto.Marshal(f)
+		if err == nil {
+			err = conn.Publish(link.FrameSubject(w.key.Public(), "w1", "forgotten"), raw)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if serial := <-acked; serial != 1 {
+		t.Errorf("a result of attempt %d is acknowledged", serial)
+	}
+	open.Abort(api.ReasonUser)
+	await(t, open.Done())
 }

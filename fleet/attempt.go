@@ -100,7 +100,7 @@ func (q *queue) take() []arrived {
 	return list
 }
 
-// overList remembers the attempts of calls that have ended, so that what a worker sends
+// overList remembers the last attempts of calls that have ended, so that what a worker sends
 // again is acknowledged.
 type overList struct {
 	ids  map[string]*fleetv1.Attempt
@@ -123,9 +123,6 @@ func (f *Fleet) receive(m *nats.Msg) {
 	f.mu.Lock()
 	a, over := f.inboxes[inbox], f.over.ids[inbox]
 	f.mu.Unlock()
-	if a == nil && over == nil {
-		return
-	}
 	x := arrived{a: a, bytes: stream.Overhead}
 	if m.Header.Get("Status") != "503" {
 		var err error
@@ -134,6 +131,11 @@ func (f *Fleet) receive(m *nats.Msg) {
 			return
 		}
 		x.bytes = len(m.Data) + len(x.frames)*stream.Overhead
+	}
+	if a == nil && over == nil {
+		if over = f.longOver(worker, x.frames); over == nil {
+			return
+		}
 	}
 	switch {
 	case len(x.frames) > 0 && x.frames[0].Speaker != "" && f.isForeign(worker, x.frames[0].Speaker):
@@ -146,6 +148,27 @@ func (f *Fleet) receive(m *nats.Msg) {
 	case !a.of.queue.put(x):
 		f.cut(worker)
 	}
+}
+
+// longOver is the attempt that data is of whose inbox is not remembered any more: one of this
+// life that is over, or else nil. Data may be of the life before, whose numbers are given anew:
+// so nothing is said of an attempt that is under way.
+func (f *Fleet) longOver(worker string, frames []*fleetv1.Frame) *fleetv1.Attempt {
+	if len(frames) == 0 || frames[0].GetData() == nil {
+		return nil
+	}
+	serial := frames[0].Serial
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if serial == 0 || serial > f.serial {
+		return nil
+	}
+	for _, a := range f.inboxes {
+		if a.id.Serial == serial {
+			return nil
+		}
+	}
+	return &fleetv1.Attempt{Caller: f.config.Key.Public(), Life: f.life, Serial: serial, Worker: worker, Epoch: frames[0].Epoch}
 }
 
 // isForeign says whether a life of the worker speaks for another one that this caller does
