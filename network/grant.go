@@ -241,7 +241,8 @@ func (g Grant) normalPrefix() (Grant, error) {
 	return g, nil
 }
 
-var profile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
+// profile takes -- where only xn-- should be: names of services have it there.
+var profile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true), idna.CheckHyphens(false))
 
 // Name is the one form of a name: ASCII, lower case, no dot at its end.
 func Name(s string) (string, error) {
@@ -257,6 +258,9 @@ func Name(s string) (string, error) {
 	ascii, err := toASCII(name)
 	if err != nil {
 		return "", fmt.Errorf("is not a name: %v; write one such as api.example.com", err)
+	}
+	if strings.HasPrefix(ascii, "-") || strings.HasSuffix(ascii, "-") || strings.Contains(ascii, ".-") || strings.Contains(ascii, "-.") {
+		return "", errors.New("is not a name: - is at the beginning or the end of a part; write one such as api.example.com")
 	}
 	if ascii == "localhost" || strings.HasSuffix(ascii, ".localhost") {
 		return "", errors.New("is each call's own: to reach the host's loopback grant an address, such as 127.0.0.1:8080")

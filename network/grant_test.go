@@ -33,6 +33,8 @@ func TestParse(t *testing.T) {
 		"api.github.com:443,80":  "api.github.com",
 		"a.b.c.d.e.f.example:1":  "a.b.c.d.e.f.example:1",
 		"xn--bcher-kva.example.": "xn--bcher-kva.example",
+		"v1---svc-uc.a.run.app":  "v1---svc-uc.a.run.app",
+		"*.r3---sn-4g5.example":  "*.r3---sn-4g5.example",
 	} {
 		g, err := Parse(short)
 		if err != nil || g.String() != want {
@@ -68,6 +70,10 @@ func TestWhatCannotBeGranted(t *testing.T) {
 		strings.Repeat("_", 64) + ".example": "is not a name",
 		"sp ace.example":                     "is not a name",
 		"-a.example":                         "is not a name",
+		"a-.example":                         "is not a name",
+		"x.-a.example":                       "is not a name",
+		"xn--a.example":                      "is not a name",
+		"*.a-":                               "is not a name",
 		"localhost":                          "each call's own",
 		"x.localhost:80":                     "each call's own",
 		"LOCALHOST.":                         "each call's own",

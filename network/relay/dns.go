@@ -239,7 +239,7 @@ func (s *session) lookUp(q dnsmessage.Question) reply {
 		return reply{} // SRV, HTTPS and their like are optional
 	}
 	plain, err := network.Name(name)
-	granted := network.Knows(s.spec.Grants, name)
+	granted := network.Knows(s.spec.Grants, name) && ofHost(name)
 	if !granted && (!s.spec.Ask || err != nil || plain != name || !strings.Contains(name, ".") || served(name) != name) {
 		s.ledger.refuse(refusalKey{name: shown(name), why: "not granted"}, q.Type != dnsmessage.TypeA)
 		return reply{code: dnsmessage.RCodeNameError}
@@ -253,6 +253,14 @@ func (s *session) lookUp(q dnsmessage.Question) reply {
 		return reply{code: dnsmessage.RCodeNameError}
 	}
 	return reply{a: addr}
+}
+
+// ofHost says whether a name has only what names of hosts have, underscores among it: below
+// a wildcard a call makes its own, and DNS takes any byte.
+func ofHost(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '.' || r == '-' || r == '_')
+	})
 }
 
 // served is the name without what says a service of it (RFC 2782): _https._tcp.

@@ -165,6 +165,20 @@ func TestNamesThatAreAskedAbout(t *testing.T) {
 	}
 }
 
+// Names that a call makes below a wildcard are those of hosts: any others it could fill the
+// record with, six bytes for one of its own.
+func TestNamesBelowAWildcardAreOfHosts(t *testing.T) {
+	s, _ := newSession(t, deaf(), network.Limits{}, names443...)
+	for name, want := range map[string]dnsmessage.RCode{
+		"a_b-c.1.wild.test.": dnsmessage.RCodeSuccess, "A.wild.test.": dnsmessage.RCodeSuccess, "<.wild.test.": dnsmessage.RCodeNameError,
+		"a b.wild.test.": dnsmessage.RCodeNameError, "\x01.wild.test.": dnsmessage.RCodeNameError, "\xe2\x80\xb9.wild.test.": dnsmessage.RCodeNameError,
+	} {
+		if m := unpack(t, s.answerQuery(query(t, name, dnsmessage.TypeA, false))); m.RCode != want {
+			t.Errorf("%q: %v, want %v", name, m.RCode, want)
+		}
+	}
+}
+
 func TestNamesBelowWildcardsAreBounded(t *testing.T) {
 	s, _ := newSession(t, deaf(), network.Limits{}, names443...)
 	for i := range network.MaxFound + 3 {

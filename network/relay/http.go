@@ -141,6 +141,8 @@ func (h *httpRelay) wrong(r *http.Request) string {
 		return "the HTTP method CONNECT is not passed on"
 	case r.URL.IsAbs() && r.URL.Scheme != "http":
 		return "the request is for a URL of another scheme"
+	case r.URL.Opaque != "": // http:http://other/, of which the host that is meant cannot be told
+		return "the request's target is neither a path nor a whole URL"
 	case !h.meant(r.Host):
 		return "the HTTP host is " + shown(r.Host)
 	}
@@ -161,7 +163,7 @@ func (h *httpRelay) meant(host string) bool {
 // another's.
 func (h *httpRelay) rewrite(r *httputil.ProxyRequest) {
 	out := r.Out
-	out.URL.Scheme, out.URL.Host, out.Host = "http", h.authority(), r.In.Host
+	out.URL.Scheme, out.URL.Host, out.URL.Opaque, out.Host = "http", h.authority(), "", r.In.Host
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if values, ok := r.In.Header[name]; ok {
 			out.Header[name] = values

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // maxSessions bounds the sessions of one relay.
@@ -143,7 +145,12 @@ func (s *server) find(id string, take bool) *session {
 func (s *server) say(m message) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if err := send(s.conn, m, nil); err != nil {
+	err := send(s.conn, m, nil)
+	if errors.Is(err, errTooLarge) { // what one call has done ends no others
+		m.Report = &api.Network{Mode: "grants", Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{}, Error: err.Error()}
+		err = send(s.conn, m, nil)
+	}
+	if err != nil {
 		_ = s.conn.Close()
 	}
 }

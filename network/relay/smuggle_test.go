@@ -106,6 +106,7 @@ func TestRequestsThatTwoReadersReadDifferently(t *testing.T) {
 		"a chunk's extension and a LF":    "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n2;\nxx\r\n4c\r\nab\r\n0\r\n\r\n" + hidden,
 		"an absolute URL and its host":    "GET http://evil.test/ HTTP/1.1\r\n" + host + "\r\n",
 		"an absolute URL, another host":   "GET http://a.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+		"a URL in an opaque one":          "GET http:http://evil.test/ HTTP/1.1\r\n" + host + "\r\n",
 		"a user in an absolute URL":       "GET http://a.test@evil.test/ HTTP/1.1\r\n" + host + "\r\n",
 		"a user that looks like a host":   "GET http://evil.test@a.test/ HTTP/1.1\r\n" + host + "\r\n",
 		"a host in a line's continuation": "GET / HTTP/1.1\r\nX: y\r\n Host: evil.test\r\n" + host + "\r\n",

@@ -93,6 +93,9 @@ type message struct {
 // writeTime bounds how long a message waits for the other side to read.
 const writeTime = 5 * time.Second
 
+// errTooLarge: nothing of a message was sent.
+var errTooLarge = errors.New("the message is too large")
+
 // send writes one message with its files.
 func send(conn *net.UnixConn, m message, files []*os.File) error {
 	raw, err := json.Marshal(m)
@@ -100,7 +103,7 @@ func send(conn *net.UnixConn, m message, files []*os.File) error {
 		return fmt.Errorf("cannot encode a message: %w", err)
 	}
 	if len(raw) > maxMessageBytes {
-		return fmt.Errorf("a message of %d bytes is larger than %d", len(raw), maxMessageBytes)
+		return fmt.Errorf("%w: it has %d bytes, at most %d are possible", errTooLarge, len(raw), maxMessageBytes)
 	}
 	var rights []byte
 	if len(files) > 0 {

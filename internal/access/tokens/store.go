@@ -245,14 +245,19 @@ func (s *Store) List() ([]Token, error) {
 // ErrUnknown is why a token cannot be revoked.
 var ErrUnknown = errors.New("no such token is valid")
 
-// Revoke ends a token by its name or id, and the sessions that it has let in.
-func (s *Store) Revoke(named, by string) (revoked Token, err error) {
+// Revoke ends a token by its name or id, and the sessions that it has let in. Of several of
+// the name it is the one that is valid.
+func (s *Store) Revoke(name, by string) (revoked Token, err error) {
 	err = s.change(func(f *file) error {
-		i := slices.IndexFunc(f.Tokens, func(t Token) bool {
-			return t.Session == nil && t.Revoked.IsZero() && (t.ID == named || t.Name == named)
-		})
+		named := func(t Token) bool {
+			return t.Session == nil && t.Revoked.IsZero() && (t.ID == name || t.Name == name)
+		}
+		i := slices.IndexFunc(f.Tokens, func(t Token) bool { return named(t) && t.Valid(s.now()) })
 		if i < 0 {
-			return fmt.Errorf("%q: %w: see toolhost token list", named, ErrUnknown)
+			i = slices.IndexFunc(f.Tokens, named)
+		}
+		if i < 0 {
+			return fmt.Errorf("%q: %w: see toolhost token list", name, ErrUnknown)
 		}
 		f.Tokens[i].Revoked, f.Tokens[i].RevokedBy = s.now().UTC(), by
 		revoked = f.Tokens[i]

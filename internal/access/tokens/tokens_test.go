@@ -168,3 +168,24 @@ func TestManyWriters(t *testing.T) {
 		t.Errorf("%d tokens, %v", len(f.Tokens), err)
 	}
 }
+
+// Of two tokens of a name, one of which has expired, the valid one is revoked; an expired one
+// is where it is named by its id, or alone has the name.
+func TestRevokeAfterARotation(t *testing.T) {
+	s := Open(t.TempDir())
+	now := time.Now()
+	s.now = func() time.Time { return now }
+	create(t, s, "ci", time.Hour)
+	now = now.Add(2 * time.Hour)
+	leaked := create(t, s, "ci", time.Hour)
+	list, err := s.List()
+	if err != nil || len(list) != 2 {
+		t.Fatal(list, err)
+	}
+	if gone, err := s.Revoke("ci", "me"); err != nil || gone.ID != list[1].ID || valid(t, s, leaked) {
+		t.Errorf("%+v, %v; it is valid: %t", gone, err, valid(t, s, leaked))
+	}
+	if gone, err := s.Revoke(list[0].ID, "me"); err != nil || gone.ID != list[0].ID {
+		t.Errorf("%+v, %v", gone, err)
+	}
+}
