@@ -1,4 +1,4 @@
-// Package text shortens what messages quote: it is below every other room.
+// Package text shortens and cuts what is shown: it is below every other room.
 package text
 
 import (
@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Cut bounds s to a number of characters; one that is cut ends with "…".
@@ -67,4 +68,17 @@ func Cause(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// Half counts the bytes at the end that begin a character and do not complete it.
+func Half(b []byte) int {
+	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
+		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }

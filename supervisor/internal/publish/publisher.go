@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Publisher sends events without ever waiting for their reader. It may be used
@@ -104,22 +104,9 @@ func (p *Publisher) whole(stream string, b []byte) []byte {
 	if half := p.halves[stream]; len(half) > 0 {
 		b = slices.Concat(half, b)
 	}
-	end := len(b) - halfBytes(b)
+	end := len(b) - text.Half(b)
 	p.halves[stream] = slices.Clone(b[end:])
 	return b[:end]
-}
-
-// halfBytes counts the bytes at the end that begin a character and do not complete it.
-func halfBytes(b []byte) int {
-	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
-		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
-			if utf8.FullRune(last) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
 }
 
 // Output publishes a piece of the tool's output, text in as many events as it takes.

@@ -287,6 +287,6 @@ function readObject(fields) {
     if (got.error) bad ??= got;
     else if (got.value !== undefined) pairs.push([key, got.value]);
   }
-  if (bad) return bad;
-  return { value: Object.fromEntries(pairs) };
+  const value = Object.fromEntries(pairs);
+  return bad ? { ...bad, rest: value } : { value };
 }

@@ -7,7 +7,7 @@ export class Replay {
   #id;
   #events = [];
   #times = [];
-  #state = createState();
+  #state = createState(Infinity); // of all calls: there are only so many events
   #until = 0;
   #at = 0; // how many events are in the state
 
@@ -52,7 +52,7 @@ export class Replay {
   seek(time) {
     const n = upTo(this.#times, time);
     if (n < this.#at) {
-      this.#state = createState();
+      this.#state = createState(Infinity);
       turnOf(this.#state, this.#id);
       this.#at = 0;
     }

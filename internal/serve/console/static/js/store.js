@@ -9,8 +9,8 @@ export const keepOver = 12; // turns that are over
 export const keepEnded = 400; // ended calls of a turn
 const keepEndedChars = 8 * 1024; // of an ended call's output
 
-export function createState() {
-  return { turns: new Map(), past: false };
+export function createState(keep = keepEnded) {
+  return { turns: new Map(), past: false, keep };
 }
 
 function newTurn(id) {
@@ -54,7 +54,7 @@ function waited(wait, now) {
 export function turnOf(state, id) {
   let turn = state.turns.get(id);
   if (!turn) {
-    turn = newTurn(id);
+    turn = { ...newTurn(id), keep: state.keep };
     state.turns.set(id, turn);
   }
   return turn;
@@ -131,7 +131,7 @@ const ofTurn = {
     turn.asks.set(event.interactionId, {
       interactionId: event.interactionId, turnId: turn.id, toolCallId: event.toolCallId ?? '', toolName: event.toolName ?? '',
       kind: event.interactionKind, prompt: event.prompt ?? '', schema: event.schema, timeoutMs: event.timeoutMs,
-      expiresAt: event.expiresAt, default: event.default, partial: true, ...known,
+      expiresAt: event.expiresAt, default: event.default, ...(known ?? { partial: true }),
     });
     callOf(turn, event, time)?.asked.push({ id: event.interactionId, kind: event.interactionKind, from: time, to: 0, outcome: '' });
   },
@@ -243,7 +243,7 @@ function ended(call, event, time, turn) {
 
 /** trim forgets the oldest ended calls; the journal has them. */
 function trim(turn) {
-  if (turn.ended - turn.trimmed <= keepEnded) return;
+  if (turn.ended - turn.trimmed <= turn.keep) return;
   for (const [id, call] of turn.calls) {
     if (call.endedAt) {
       turn.calls.delete(id);

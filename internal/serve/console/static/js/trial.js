@@ -49,9 +49,14 @@ export class Trial {
     fill(this.#fields, this.#form.node);
   }
 
-  /** What was written so far goes over, where it makes sense. */
+  /** What was written so far goes over, of a form what can be read; JSON that cannot be stays. */
   #turnRaw() {
-    const { value } = this.#form.read();
+    const got = this.#form.read();
+    if (this.#raw && got.error) {
+      got.at.focus();
+      return;
+    }
+    const value = got.value ?? got.rest;
     this.#raw = !this.#raw;
     this.#showForm(value && typeof value === 'object' ? value : {});
   }

@@ -171,3 +171,21 @@ test('turns on record that were never seen active have ended, and others are as 
   applyPast(w.state, Array.from({ length: 2 * keepOver }, (_, i) => past(`more${i}`, 10 + i)));
   assert.equal(recent(w.state).length, keepOver);
 });
+
+test('a question that is listed stays whole when its event comes behind the list', () => {
+  const w = world();
+  w.say('turn_start', 0);
+  w.say('tool_queued', 0, of('a'));
+  applyActive(w.state, [info({ pendingInteractions: [ask('i', 1, 60)] })], ms(1));
+  w.say('interaction_request', 1, of('a', { interactionId: 'i', interactionKind: 'approval', prompt: '?' }));
+  assert.ok(!w.turn().asks.get('i')?.partial);
+});
+
+test('a turn on record keeps all of its calls', () => {
+  const state = createState(Infinity);
+  for (let i = 0; i < keepEnded + 50; i++) {
+    apply(state, { seq: 2 * i + 1, time: at(i), turnId: 't', kind: 'tool_queued', ...of(`c${i}`) });
+    apply(state, { seq: 2 * i + 2, time: at(i), turnId: 't', kind: 'tool_finished', ...of(`c${i}`, { status: 'ok' }) });
+  }
+  assert.equal(state.turns.get('t').calls.size, keepEnded + 50);
+});

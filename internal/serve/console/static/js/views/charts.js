@@ -35,16 +35,20 @@ class Charts {
     this.#load();
   }
 
+  #asked = 0;
+
   async #load() {
+    const asked = ++this.#asked;
     const { api } = this.#context;
     const [, back] = ranges[this.#range.value];
     const filter = { limit: maxCalls, since: back > 0 ? new Date(api.now() - back).toISOString() : '' };
     try {
       const all = await api.pastCalls(filter, this.#closed.signal);
+      if (asked !== this.#asked) return;
       show(this.#problem, false);
       this.#show(all.filter((c) => c.status !== 'open'), all.length);
     } catch (error) {
-      if (this.#closed.signal.aborted) return;
+      if (asked !== this.#asked || this.#closed.signal.aborted) return;
       fill(this.#problem, h('strong', {}, error.message), error.remedy ? h('p', {}, error.remedy) : null,
         h('button', { type: 'button', onclick: () => this.#load() }, 'Try again'));
       show(this.#problem, true);
@@ -113,16 +117,17 @@ class Charts {
 
   /** Memory is in the results alone, so that only the last ones are read. */
   async #memory(calls) {
+    const asked = this.#asked;
     const wanted = calls.filter((c) => c.hasResult && c.started).slice(0, maxResults);
     const results = [];
     const next = async () => {
-      for (let c = wanted.shift(); c && !this.#closed.signal.aborted; c = wanted.shift()) {
+      for (let c = wanted.shift(); c && asked === this.#asked && !this.#closed.signal.aborted; c = wanted.shift()) {
         const result = await this.#context.api.result(c.turnId, c.toolCallId, this.#closed.signal).catch(() => null);
         if (result) results.push(result);
       }
     };
     await Promise.all(Array.from({ length: readAtOnce }, next));
-    if (this.#closed.signal.aborted) return;
+    if (asked !== this.#asked || this.#closed.signal.aborted) return;
     const list = memory(results);
     if (list.length === 0) return;
     this.#grid.append(this.#chart('Memory peaks', `Of the last ${count(results.length, 'call')}; the stroke is the limit.`,

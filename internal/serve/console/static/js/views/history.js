@@ -115,7 +115,8 @@ class History {
     this.#items = items;
     show(this.#problem, false);
     show(this.#older, more);
-    this.#rows.sync(items, (i) => `${i.turnId} ${i.toolCallId ?? ''}`);
+    // A row is of one state: what has gone on since has another one.
+    this.#rows.sync(items, (i) => [i.turnId, i.toolCallId, i.state, i.status, i.calls, i.started, i.ended].join(' '));
     this.#rove.one();
     const one = this.#of.slice(0, -1);
     setText(this.#note, items.length === 0 ? '' : `${more ? 'The last ' : ''}${count(items.length, one)}`);
