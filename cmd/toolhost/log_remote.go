@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -132,16 +133,30 @@ func (f *remoteFollower) knows(turns []api.TurnSummary, since time.Time) time.Ti
 	return since
 }
 
+// follow shows a turn from an event on. Where the daemon has no stream for it, or the client
+// has as many as it may, that is waited for.
 func (f *remoteFollower) follow(ctx context.Context, turnID string, after int64) {
+	show := func(e api.Record) bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if ctx.Err() != nil || !f.yield(asJournalled(e)) {
+			f.cancel()
+			return false
+		}
+		after = e.Seq
+		return true
+	}
 	f.watching.Go(func() {
-		_ = f.Watch(ctx, turnID, after, func(e api.Record) bool {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			if ctx.Err() != nil || !f.yield(asJournalled(e)) {
-				f.cancel()
-				return false
+		for {
+			refused, is := errors.AsType[*api.Error](f.Watch(ctx, turnID, after, show))
+			if !is || refused.Status != http.StatusTooManyRequests && refused.Status != http.StatusServiceUnavailable {
+				return
 			}
-			return true
-		})
+			select {
+			case <-time.After(lookEvery):
+			case <-ctx.Done():
+				return
+			}
+		}
 	})
 }
