@@ -103,6 +103,13 @@ func (f *journalFlags) open(o journal.Options) (_ *journal.Journal, err error) {
 		return nil, hostError(fmt.Errorf("%w; name another folder with --state, or keep no journal with --state none", err))
 	}
 	tellFound(os.Stderr, state.FoundIn(kept))
+	left, err := state.Tend(dir, o)
+	for _, found := range left {
+		tellFound(os.Stderr, found)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "toolhost: cannot prune a journal of earlier commands: %s\n", terminal.OneLine(err.Error()))
+	}
 	return kept, nil
 }
 

@@ -208,6 +208,40 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// A journal that no command has had for a day is pruned, and closed where its owner has died.
+func TestTend(t *testing.T) {
+	dir := t.TempDir()
+	first, second := claim(t, dir), claim(t, dir)
+	begin(t, second, "a")
+	end(t, second, "a")
+	begin(t, first, "b")
+	end(t, first, "b")
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o := journal.Options{Retention: journal.Retention{MaxAge: time.Nanosecond}}
+	day := time.Now().Add(-tendAfter - time.Hour)
+	for _, idle := range []bool{false, true} {
+		for _, one := range []string{first.Dir(), second.Dir()} {
+			if idle {
+				if err := os.Chtimes(one, day, day); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if _, err := Tend(dir, o); err != nil {
+			t.Error(err)
+		}
+		want := []string{"b", "a"}
+		if idle {
+			want = []string{"b"} // it has an owner
+		}
+		if got := ids(t, openLog(t, dir), api.Filter{}); len(got) != len(want) {
+			t.Errorf("idle %t: turns %q, want %q", idle, got, want)
+		}
+	}
+}
+
 // The bound of the size is for all journals together.
 func TestShare(t *testing.T) {
 	dir := t.TempDir()
