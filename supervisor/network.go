@@ -149,14 +149,10 @@ func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepa
 func (s *Supervisor) serveNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error) {
 	defer sockets.Close()
 	grants, ask, _ := prepared.Policy.Grants()
-	r, err := s.relay(ctx)
-	if err != nil {
+	session := &netSession{at: p, id: prepared.ID, visits: map[*call.Call]*visit{}, first: &visit{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]*asking{}}
+	if err := s.relayFor(ctx, session); err != nil {
 		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
 	}
-	session := &netSession{relay: r, at: p, id: prepared.ID, visits: map[*call.Call]*visit{}, first: &visit{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]*asking{}}
-	r.mu.Lock()
-	r.sessions[session.id] = session
-	r.mu.Unlock()
 	wait, err := session.open(relay.Session{
 		ID: session.id, Grants: grants, Ask: ask, Limits: prepared.Bounds.Network, Deny: s.config.DenyNetworks,
 	}, sockets.Files())

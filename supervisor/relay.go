@@ -93,23 +93,24 @@ type relayProcess struct {
 // errNoRelay names the remedy where the host program cannot be a relay.
 var errNoRelay = errors.New("network grants are served by a process of the host's own program, which does not offer that: call supervisor.RelayMain first in its main")
 
-// relay returns a living relay.
-func (s *Supervisor) relay(ctx context.Context) (*relayProcess, error) {
+// relayFor gives a session a living relay, which is not retired before it has ended.
+func (s *Supervisor) relayFor(ctx context.Context, session *netSession) error {
 	h := &s.relays
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
 	case <-ctx.Done(): // a start takes longer than some calls have
-		return nil, fmt.Errorf("cannot wait for the network relay: %w", context.Cause(ctx))
+		return fmt.Errorf("cannot wait for the network relay: %w", context.Cause(ctx))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {
-		return nil, errClosed
+		return errClosed
 	}
 	outside := outsideKey()
 	if r := h.current; r != nil && !closed(r.client.Gone()) && r.outside == outside {
-		return r, nil
+		r.take(session)
+		return nil
 	}
 	if r := h.current; r != nil {
 		h.current = nil
@@ -117,10 +118,17 @@ func (s *Supervisor) relay(ctx context.Context) (*relayProcess, error) {
 	}
 	r, err := s.startRelay(ctx, outside)
 	if err != nil {
-		return nil, fmt.Errorf("cannot start the network relay: %w", err)
+		return fmt.Errorf("cannot start the network relay: %w", err)
 	}
 	h.current = r
-	return r, nil
+	r.take(session)
+	return nil
+}
+
+func (r *relayProcess) take(session *netSession) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	session.relay, r.sessions[session.id] = r, session
 }
 
 // outsideKey is the same for as long as a relay's view of the machine's resolver
