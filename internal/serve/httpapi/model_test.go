@@ -13,12 +13,12 @@ import (
 func TestModelTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	id := w.begin(api.TurnSpec{StreamDurationMs: 50})
+	id := w.begin(api.TurnSpec{StreamDurationMs: 2000})
 	told, err := w.client.Streaming(w.ctx(), id, false)
-	if err != nil || told.Streaming || told.StreamMs != 0 || told.StreamLeftMs != 50 {
+	if err != nil || told.Streaming || told.StreamMs != 0 || told.StreamLeftMs != 2000 {
 		t.Errorf("at first: %+v, %v", told, err)
 	}
-	if told, err = w.client.Streaming(w.ctx(), id, true); err != nil || !told.Streaming || told.StreamLeftMs > 50 {
+	if told, err = w.client.Streaming(w.ctx(), id, true); err != nil || !told.Streaming || told.StreamLeftMs > 2000 {
 		t.Errorf("streaming: %+v, %v", told, err)
 	}
 	err = w.client.Watch(w.ctx(), id, 0, func(e api.Record) bool {
@@ -36,7 +36,7 @@ func TestModelTime(t *testing.T) {
 		t.Errorf("another round trip: %v", err)
 	}
 	now, err := w.client.Turn(w.ctx(), id)
-	if err != nil || now.Streaming || now.StreamMs < 50 || now.StreamLeftMs != 0 {
+	if err != nil || now.Streaming || now.StreamMs < 2000 || now.StreamLeftMs != 0 {
 		t.Errorf("at last: %+v, %v", now, err)
 	}
 	results, err := w.client.Run(w.ctx(), id, []api.Call{{ID: "a", Tool: "work"}})
