@@ -85,7 +85,8 @@ func (c *remote) seal(a *attempt, number uint32, q *question) {
 	q.answer = nil
 	if err := c.f.vouched(a, c.ready); err != nil {
 		c.f.config.Logger.Warn("an answer is not given to a worker", "call", c.request.ID, "worker", a.id.Worker, "why", err)
-		c.asking.Go(func() { giveBack(answer.Unused) })
+		unused := answer.Unused
+		c.asking.Go(func() { giveBack(unused) })
 		answer = supervisor.Answer{Denied: api.OutcomeFailed}
 	}
 	c.expectBack(replied{number, answer})
@@ -141,7 +142,8 @@ func (c *remote) settled(number uint32) {
 		c.times.answered(q)
 		q.settle()
 		if q.answer != nil { // it was not sent
-			c.asking.Go(func() { giveBack(q.answer.Unused) })
+			unused := q.answer.Unused
+			c.asking.Go(func() { giveBack(unused) })
 		}
 		delete(c.questions, number)
 	}
