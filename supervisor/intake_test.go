@@ -4,15 +4,19 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Messages of 4 MiB whose parts are empty take a hundred times as much once they
 // are decoded.
 func TestEmptyPartsTakeNoMemory(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	profiles := patient()
+	profiles[budget.MessageRoute] = within(time.Minute) // some are decoded while a tool is described
+	host := newHost(t, supervisor.Config{Profiles: profiles})
 	for _, how := range []string{"describe-empty-1", "describe-empty-2", "describe-empty-3", "describe-empty-4", "result-empty-1", "result-empty-3"} {
 		t.Run(how, func(t *testing.T) {
 			before := allocated()
