@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"golang.org/x/net/http/httpproxy"
-
-	"github.com/toolhost/toolhost/api"
 )
 
 // maxSessions bounds the sessions of one relay.
@@ -147,7 +145,7 @@ func (s *server) say(m message) {
 	defer s.writing.Unlock()
 	err := send(s.conn, m, nil)
 	if errors.Is(err, errTooLarge) { // what one call has done ends no others
-		m.Report = &api.Network{Mode: "grants", Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{}, Error: err.Error()}
+		m.Report, m.Error = nil, err.Error()
 		err = send(s.conn, m, nil)
 	}
 	if err != nil {

@@ -1,12 +1,16 @@
 package relay
 
 import (
+	"errors"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // newControl is a host's connection to a relay that runs in this process, and what
@@ -86,4 +90,31 @@ func beginWith(t *testing.T, most uintptr, do func() error) error {
 	}
 	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &was) }()
 	return do()
+}
+
+// What one call has done may be too much for a message: that costs its record, and no other
+// call its relay.
+func TestARecordThatIsTooLarge(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, client := &server{conn: connOf(t, fds[1])}, NewClient(connOf(t, fds[0]), nil)
+	defer s.conn.Close()
+	defer client.Close()
+	large := &api.Network{Refused: []api.NetworkRefusal{{Name: strings.Repeat("x", maxMessageBytes)}}}
+	go func() {
+		for id := range uint64(2) {
+			if _, err := s.conn.Read(make([]byte, 4096)); err != nil {
+				t.Error(err)
+			}
+			s.say(message{Op: opReport, ID: id + 1, Report: large})
+		}
+	}()
+	for range 2 {
+		got, err := client.Report(t.Context(), "a", "")
+		if _, refused := errors.AsType[RefusedError](err); !refused || got != nil || !strings.Contains(err.Error(), "too large") {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
 }
