@@ -122,6 +122,15 @@ type EventProcesses struct {
 	Attempt int    `json:"attempt,omitempty"`
 }
 
+// At says, of tool_placed, where the call is to be from then on; nil is the daemon's own
+// machine. Whether it still runs there is not known by that.
+func (e EventProcesses) At() *Where {
+	if e.Worker == "" {
+		return nil
+	}
+	return &Where{Worker: e.Worker, Attempt: e.Attempt, StillRunning: "unknown"}
+}
+
 // ByFor stands before the turn, session or identity that a yes is for.
 const ByFor = ", for the "
 

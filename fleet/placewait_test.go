@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -114,18 +113,7 @@ func TestWhoWaitsForAPlaceMayRunHere(t *testing.T) {
 		h.wait(len(ids) + i + 1)
 	}
 	h.ends("here", here, "")
-	var order []string
-	for _, c := range free {
-		await(t, c.Done())
-		got := c.Result()
-		if !got.OK() || got.Where != nil {
-			t.Errorf("%s %+v", got.Message, got.Where)
-		}
-		order = append(order, got.Output.Stdout.Head)
-	}
-	if !slices.IsSorted(order) {
-		t.Errorf("one that came later was first: %q", order)
-	}
+	ranHereInOrder(t, free)
 	h.ends("other", other, "w1")
 	for i, id := range ids {
 		h.ends(id, calls[i], "w1")

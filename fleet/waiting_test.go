@@ -231,6 +231,24 @@ func TestABusyWorkerRefuses(t *testing.T) {
 	h.ends("a", a, "w1")
 }
 
+// ranHereInOrder waits for calls that print when they began, and wants them to have run on
+// this machine in their order.
+func ranHereInOrder(t *testing.T, calls []*fleet.Call) {
+	t.Helper()
+	var order []string
+	for _, c := range calls {
+		await(t, c.Done())
+		got := c.Result()
+		if !got.OK() || got.Where != nil {
+			t.Errorf("%s %+v", got.Message, got.Where)
+		}
+		order = append(order, got.Output.Stdout.Head)
+	}
+	if !slices.IsSorted(order) {
+		t.Errorf("one that came later was first: %q", order)
+	}
+}
+
 // Calls that wait for this machine as well have its next slot before those that come later,
 // in their order, and say how long they have waited.
 func TestNoneOvertakesThoseWhoWait(t *testing.T) {
@@ -245,18 +263,7 @@ func TestNoneOvertakesThoseWhoWait(t *testing.T) {
 	waited := time.Since(began)
 	h.ends("here", a, "")
 	calls = append(calls, anywhere()) // w1 has no place for it
-	var order []string
-	for _, c := range calls {
-		await(t, c.Done())
-		got := c.Result()
-		if !got.OK() || got.Where != nil {
-			t.Errorf("%s %+v", got.Message, got.Where)
-		}
-		order = append(order, got.Output.Stdout.Head)
-	}
-	if !slices.IsSorted(order) {
-		t.Errorf("one that came later was first: %q", order)
-	}
+	ranHereInOrder(t, calls)
 	if got := calls[0].Result().Timing; got.QueueMs < waited.Milliseconds() {
 		t.Errorf("it has waited for more than %s: %d ms", waited, got.QueueMs)
 	}

@@ -107,10 +107,7 @@ func (s *callSession) show() (show func(api.Record), shown func()) {
 		s.view.Take(e.Event)
 		s.partial.Take(e.Event)
 		if e.Kind == api.EventPlaced {
-			s.where = nil // it runs at the daemon's
-			if e.Worker != "" {
-				s.where = &api.Where{Worker: e.Worker, Attempt: e.Attempt, StillRunning: "unknown"}
-			}
+			s.where = e.At()
 		}
 		s.question(e)
 		if s.flags.events {

@@ -122,10 +122,7 @@ func (c *lostCall) take(e api.Event) {
 	case api.EventStarted:
 		c.began, c.start, c.timeoutMs = true, e.Time, e.TimeoutMs
 	case api.EventPlaced:
-		c.where = nil // it runs here
-		if e.Worker != "" {
-			c.where = &api.Where{Worker: e.Worker, Attempt: e.Attempt, StillRunning: "unknown"}
-		}
+		c.where = e.At()
 	case api.EventFinished, api.EventFailed:
 		c.over, c.partial = true, api.Partial{}
 	default:

@@ -3,7 +3,6 @@ package terminal
 import (
 	"bytes"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/toolhost/toolhost/internal/text"
@@ -47,10 +46,8 @@ func (w *screenWriter) Write(p []byte) (int, error) {
 	defer w.s.mu.Unlock()
 	shown := p
 	if w.escapes {
-		whole := slices.Concat(w.half, p)
-		end := len(whole) - text.Half(whole)
-		w.half = whole[end:]
-		shown = []byte(Escape(string(whole[:end]), true))
+		shown, w.half = text.Whole(w.half, p)
+		shown = []byte(Escape(string(shown), true))
 	}
 	if len(p) > 0 {
 		w.s.open = p[len(p)-1] != '\n'

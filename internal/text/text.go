@@ -70,8 +70,18 @@ func Cause(err error) error {
 	return err
 }
 
-// Half counts the bytes at the end that begin a character and do not complete it.
-func Half(b []byte) int {
+// Whole returns b behind half, which is the beginning of a character, as far as its
+// characters are complete; next is the beginning of one at its end.
+func Whole(half, b []byte) (whole, next []byte) {
+	if len(half) > 0 {
+		b = slices.Concat(half, b)
+	}
+	end := len(b) - halfBytes(b)
+	return b[:end], slices.Clone(b[end:])
+}
+
+// halfBytes counts the bytes at the end that begin a character and do not complete it.
+func halfBytes(b []byte) int {
 	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
 		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
 			if utf8.FullRune(last) {

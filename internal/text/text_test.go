@@ -40,12 +40,16 @@ func TestCause(t *testing.T) {
 	}
 }
 
-func TestHalf(t *testing.T) {
+func TestWhole(t *testing.T) {
 	for s, want := range map[string]int{
 		"": 0, "a": 0, "é": 0, "a\xc3": 1, "日": 0, "\xe6": 1, "x\xe6\x97": 2, "😀": 0, "\xf0\x9f\x98": 3, "\xff": 0, "\x80\x80\x80\x80": 0, "\xe6a": 0,
 	} {
-		if got := Half([]byte(s)); got != want {
+		whole, next := Whole(nil, []byte(s))
+		if got := len(next); got != want || string(whole)+string(next) != s {
 			t.Errorf("%q: %d, want %d", s, got, want)
+		}
+		if whole, again := Whole(next, nil); len(whole) > 0 || string(again) != string(next) {
+			t.Errorf("%q, and nothing more: %q and %q", s, whole, again)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (h *httpRelay) wrong(r *http.Request) string {
 		return "the HTTP method CONNECT is not passed on"
 	case r.URL.IsAbs() && r.URL.Scheme != "http":
 		return "the request is for a URL of another scheme"
-	case r.URL.Opaque != "": // http:http://other/, of which the host that is meant cannot be told
+	case r.URL.Opaque != "": // http:http://other/: which host it is for is not certain
 		return "the request's target is neither a path nor a whole URL"
 	case !h.meant(r.Host):
 		return "the HTTP host is " + shown(r.Host)

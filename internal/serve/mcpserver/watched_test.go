@@ -26,7 +26,7 @@ import (
 // played are calls of wrapped servers that a test plays: each goes well at once.
 type played struct {
 	meanwhile func(name string) // called during each; nil does nothing
-	// fails returns the error that the server answers with; there is no error if it is nil or returns nil.
+	// fails, if not nil, returns the error that the server answers with, or nil.
 	fails func(name string) *jsonrpc.Error
 	// listing, if not nil, is what the list of servers waits for to be closed.
 	listing chan struct{}

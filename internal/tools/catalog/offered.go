@@ -48,9 +48,9 @@ func (c *Catalog) sketch(name string) turn.Tool {
 			mode = ""
 		}
 		t.Mode, t.Exclusive, t.Repeatable = mode, t.Exclusive || entry.Exclusive(), t.Repeatable && entry.Repeatable
-		t.Rule = ruleOf(*entry, nil) // what the schema's defaults would add holds once there is a schema
-		if i > 0 {
-			t.Rule = nil
+		t.Rule = nil
+		if i == 0 {
+			t.Rule = ruleOf(*entry, nil) // what the schema's defaults would add holds once there is a schema
 		}
 	}
 	return t

@@ -3,7 +3,6 @@ package publish
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -98,15 +97,11 @@ func (p *Publisher) written(stream string, b []byte) {
 
 // whole returns b behind what waited, and has a character at its end that is not
 // complete wait.
-func (p *Publisher) whole(stream string, b []byte) []byte {
+func (p *Publisher) whole(stream string, b []byte) (whole []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if half := p.halves[stream]; len(half) > 0 {
-		b = slices.Concat(half, b)
-	}
-	end := len(b) - text.Half(b)
-	p.halves[stream] = slices.Clone(b[end:])
-	return b[:end]
+	whole, p.halves[stream] = text.Whole(p.halves[stream], b)
+	return whole
 }
 
 // Output publishes a piece of the tool's output, text in as many events as it takes.
