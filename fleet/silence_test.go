@@ -1,7 +1,6 @@
 package fleet_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,8 +91,9 @@ func TestAWorkerThatPreparesSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "w1")
 	var at atomic.Bool
-	going := make(chan struct{})
+	going, dir := make(chan struct{}), t.TempDir()
 	w.work("w1", func(c *worker.Config) {
+		c.Ceilings.Write = []string{dir}
 		c.Supervisor.Own = func() sandbox.Own {
 			if at.Load() {
 				<-going
@@ -113,11 +113,15 @@ func TestAWorkerThatPreparesSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	at.Store(true)
-	c := w.fleet.Start(t.Context(), supervisor.Request{Tool: supervisor.Tool{Path: os.Args[0], Name: "echo"}, Arguments: json.RawMessage(`{"text":"hi"}`)})
+	ran := filepath.Join(dir, "ran")
+	r := shell("echo once >> " + ran)
+	r.Sandbox, r.Where = &supervisor.Policy{Write: []string{dir}}, map[string]string{"worker": "w1"}
+	c := w.fleet.Start(t.Context(), r)
 	wait.Until(t, "the worker says that it is at it", func() bool { return said.Load() > 0 })
 	close(going)
 	await(t, c.Done())
-	if got := c.Result(); !got.OK() || got.Where.Attempt != 1 {
-		t.Errorf("%s %+v", got.Message, got.Where)
+	starts, _ := os.ReadFile(ran)
+	if got := c.Result(); !got.OK() || string(starts) != "once\n" {
+		t.Errorf("%s; starts: %q", got.Message, starts)
 	}
 }
