@@ -2,11 +2,15 @@ package relay
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/toolhost/toolhost/internal/testenv/lab"
 	"github.com/toolhost/toolhost/network"
@@ -70,6 +74,32 @@ func TestConnectingIsGivenUp(t *testing.T) {
 		}
 		if r := s.report(); len(r.Flows) != 1 || r.Flows[0].Error != "given up before it was connected" {
 			t.Errorf("%s: %+v", name, r.Flows)
+		}
+	}
+}
+
+// A server that fails for one family of addresses leaves those of the other.
+func TestAFamilyThatCannotBeLookedUp(t *testing.T) {
+	for _, test := range []struct {
+		has  dnsmessage.Type
+		body dnsmessage.ResourceBody
+		want string
+	}{
+		{dnsmessage.TypeA, &dnsmessage.AResource{A: [4]byte{93, 184, 216, 34}}, "[93.184.216.34:443]"},
+		{dnsmessage.TypeAAAA, &dnsmessage.AAAAResource{AAAA: netip.MustParseAddr("2606::1").As16()}, "[[2606::1]:443]"},
+		{dnsmessage.TypeTXT, nil, "[]"},
+	} {
+		var asked atomic.Int64
+		n := newNames(Session{Limits: network.Limits{Dial: time.Minute}}, &world{resolver: saying(t, &asked, func(m *dnsmessage.Message) {
+			q := m.Questions[0]
+			if m.RCode = dnsmessage.RCodeServerFailure; q.Type == test.has {
+				m.RCode = dnsmessage.RCodeSuccess
+				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 60}, Body: test.body}}
+			}
+		})})
+		list, err := n.addresses(t.Context(), "a.test", 443)
+		if got := fmt.Sprint(list); got != test.want || (err == nil) != (test.body != nil) {
+			t.Errorf("only %v answered: %s, %v", test.has, got, err)
 		}
 	}
 }

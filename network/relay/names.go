@@ -42,9 +42,22 @@ func (w *world) lookUp(kind, name string, within time.Duration) *lookup {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
 		l.addrs, l.err = w.resolver.LookupNetIP(ctx, kind, name+".")
+		if kind == "ip" && !l.answered() {
+			l.addEach(ctx, w.resolver, name)
+		}
 		l.at = time.Now()
 	}()
 	return l
+}
+
+// addEach asks for the addresses of each family by itself: a server that fails for one does
+// not take away what the name has in the other.
+func (l *lookup) addEach(ctx context.Context, from *net.Resolver, name string) {
+	for _, kind := range []string{"ip4", "ip6"} {
+		if addrs, err := from.LookupNetIP(ctx, kind, name+"."); err == nil {
+			l.addrs, l.err = append(l.addrs, addrs...), nil
+		}
+	}
 }
 
 // holds says whether it is under way, or has ended less than so long ago.
