@@ -116,6 +116,7 @@ type Server struct {
 	active   map[*call]bool
 	states   map[string]*call // that have asked something, by the handle in their requestStates
 	reload   sync.Mutex       // one at a time
+	warned   map[string]bool  // of the last reload's problems; guarded by reload
 }
 
 // New makes a server. It begins to list the tools; clients that come meanwhile
@@ -241,15 +242,22 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 		}
 		fresh[t.Name] = o
 	}
-	for _, problem := range problems {
-		s.config.Logger.Warn("not all tools are offered as they are configured", "problem", problem)
-	}
 	s.offer(fresh)
 	ofServers := s.gateway.offerServers()
-	for _, problem := range ofServers {
-		s.config.Logger.Warn("a server is not offered as it is", "problem", problem)
-	}
+	before := s.warned
+	s.warned = map[string]bool{}
+	s.warn(before, "not all tools are offered as they are configured", problems)
+	s.warn(before, "a server is not offered as it is", ofServers)
 	return append(problems, ofServers...)
+}
+
+// warn logs the problems that the last reload did not have.
+func (s *Server) warn(before map[string]bool, what string, problems []error) {
+	for _, problem := range problems {
+		if s.warned[problem.Error()] = true; !before[problem.Error()] {
+			s.config.Logger.Warn(what, "problem", problem)
+		}
+	}
 }
 
 // offer offers these tools and no others. Who sees what is offered finds it with

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
@@ -205,5 +208,25 @@ func TestUnacceptableTools(t *testing.T) {
 		if len(problems) != 1 || !strings.Contains(problems[0].Error(), want) {
 			t.Errorf("%s: %v", schema, problems)
 		}
+	}
+}
+
+// A problem that stays is logged when it comes, and not with each list.
+func TestProblemsAreLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	s := newServer(t, setup{
+		adjust: func(tool *catalog.Tool) {
+			if tool.Name == "say" {
+				tool.Description.InputSchema = []byte("not json")
+			}
+		},
+		Config: Config{Logger: hclog.New(&hclog.LoggerOptions{Output: &log})},
+	})
+	<-s.loaded
+	for range 3 {
+		s.Reload(t.Context())
+	}
+	if n := strings.Count(log.String(), "not all tools are offered"); n != 1 {
+		t.Errorf("logged %d times: %s", n, &log)
 	}
 }
