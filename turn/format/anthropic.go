@@ -75,7 +75,11 @@ type (
 
 func (p anthropic) Results(calls []Call, results []*api.Result) ([]byte, error) {
 	list, err := mapResults(p.Name(), calls, results, func(c Call, r *api.Result) anthropicToolResult {
-		return anthropicToolResult{"tool_result", c.ID, blocks(render(r, anthropicBlock)), !r.OK()}
+		show := anthropicBlock
+		if !r.OK() { // the API takes nothing but text beside is_error
+			show = func(api.Content) any { return nil }
+		}
+		return anthropicToolResult{"tool_result", c.ID, blocks(render(r, show)), !r.OK()}
 	})
 	return encode(anthropicMessage{"user", list}, err)
 }

@@ -109,6 +109,12 @@ var resultCases = map[string]func() *api.Result{
 	"oom": func() *api.Result {
 		return failed(api.StatusOOM, "RESOURCE_EXHAUSTED", "memory", `[OOM] Tool "search" ran out of memory after 0.8s: its limit is 67108864 bytes for all its processes. Its one process was killed. Side effects may have happened.`)
 	},
+	// The API refuses a message with an image in a result that has is_error.
+	"failed_image": func() *api.Result {
+		r := failed(api.StatusToolError, "UNKNOWN", "error", `[FAILED] Tool "shot" failed after 0.01s: the page did not answer. Side effects may have happened.`)
+		r.Content = []api.Content{{Type: "blob", MIMEType: "image/png", Data: png}}
+		return r
+	},
 	"tool_error": func() *api.Result {
 		r := failed(api.StatusToolError, "UNKNOWN", "error", `[FAILED] Tool "search" failed after 0.01s: no such folder: src. Side effects may have happened.`)
 		r.ToolError = &api.ToolError{Kind: "error", Message: "no such folder: src"}

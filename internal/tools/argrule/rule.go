@@ -1,7 +1,9 @@
 package argrule
 
 import (
+	"bytes"
 	"encoding/json"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -66,13 +68,18 @@ func (r Rule) holds(v values, dirs []string) bool {
 	if !there && inverse || len(list) > maxTexts {
 		return true
 	}
-	return slices.ContainsFunc(list, func(text string) bool { return r.holdsFor(text, inverse, dirs) })
+	return slices.ContainsFunc(list, func(readings []string) bool { return r.holdsFor(readings, inverse, dirs) })
 }
 
-// holdsFor judges one text. Where it is not sure, the rule holds.
-func (r Rule) holdsFor(text string, inverse bool, dirs []string) bool {
+// holdsFor judges one text by its readings: it is surely what the first of them is. Where it
+// is not sure, the rule holds.
+func (r Rule) holdsFor(readings []string, inverse bool, dirs []string) bool {
 	for _, p := range r.Patterns {
-		surely, possibly := p.match(text, dirs)
+		surely, possibly := p.match(readings[0], dirs)
+		for _, text := range readings[1:] {
+			_, perhaps := p.match(text, dirs)
+			possibly = possibly || perhaps
+		}
 		switch {
 		case p.not && surely:
 			return false
@@ -110,13 +117,20 @@ func readTexts(arguments json.RawMessage, defaults map[string]json.RawMessage) (
 	if len(strings.TrimSpace(string(arguments))) == 0 {
 		return v
 	}
-	v.unclear = strictjson.Object(arguments) != nil || json.Unmarshal(arguments, &v.byName) != nil
+	v.unclear = strictjson.Object(arguments) != nil || unmarshal(arguments, &v.byName) != nil
 	return v
+}
+
+// unmarshal keeps numbers as they are written.
+func unmarshal(raw json.RawMessage, to any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return d.Decode(to)
 }
 
 // of are all texts in an argument, however it is spelled, as some tools don't
 // care; where it is left out, those of its default. there says that it is there as it is written, with a text in it.
-func (v values) of(argument string) (list []string, there bool) {
+func (v values) of(argument string) (list [][]string, there bool) {
 	for name, value := range v.byName {
 		if strings.EqualFold(name, argument) {
 			before := len(list)
@@ -124,18 +138,20 @@ func (v values) of(argument string) (list []string, there bool) {
 			there = there || name == argument && len(list) > before
 		}
 	}
-	if value := any(nil); !there && json.Unmarshal(v.defaults[argument], &value) == nil {
+	if value := any(nil); !there && unmarshal(v.defaults[argument], &value) == nil {
 		list = texts(list, value)
 	}
 	return list, there
 }
 
-// texts adds those in a value: numbers and the like as JSON writes them.
-func texts(list []string, value any) []string {
+// texts adds those in a value, each with its readings.
+func texts(list [][]string, value any) [][]string {
 	switch v := value.(type) {
 	case nil:
 	case string:
-		list = append(list, v)
+		list = append(list, []string{v})
+	case json.Number:
+		list = append(list, readings(v))
 	case []any:
 		for _, one := range v {
 			list = texts(list, one)
@@ -146,7 +162,18 @@ func texts(list []string, value any) []string {
 		}
 	default:
 		raw, _ := json.Marshal(v)
-		list = append(list, string(raw))
+		list = append(list, []string{string(raw)})
 	}
 	return list
+}
+
+// readings are what a number is to tools: a whole one with all its digits, and what float64
+// makes of it (RFC 8259, section 6).
+func readings(n json.Number) (list []string) {
+	if whole, ok := new(big.Rat).SetString(n.String()); ok && whole.IsInt() {
+		list = append(list, whole.Num().String())
+	}
+	f, _ := n.Float64()
+	raw, _ := json.Marshal(f)
+	return append(list, string(raw))
 }

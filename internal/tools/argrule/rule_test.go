@@ -241,3 +241,32 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// A number matches by all the digits of a whole one, and as float64 has it; it is surely the
+// former.
+func TestNumbers(t *testing.T) {
+	const id = "1234567890123456789"
+	for arguments, patterns := range map[string][]string{
+		`{"path":` + id + `}`:                       {id, "1234567890123456800"},
+		`{"path":1.234567890123456789e18}`:          {id},
+		`{"path":[1, {"a":` + id + `.0}]}`:          {id, "1"},
+		`{"path":1e3}`:                              {"1000"},
+		`{"path":1e21}`:                             {"1e+21", "1000000000000000000000"},
+		`{"path":0.5}`:                              {"0.5"},
+		`{"path":` + strings.Repeat("9", 300) + `}`: {strings.Repeat("9", 300)},
+	} {
+		for _, pattern := range patterns {
+			if !holds(t, arguments, pattern) {
+				t.Errorf("%s: %q does not hold", arguments, pattern)
+			}
+		}
+	}
+	for arguments, pattern := range map[string]string{`{"path":` + id + `}`: "1234567890123456788", `{"path":5}`: "50", `{"path":0e999999999}`: "1"} {
+		if holds(t, arguments, pattern) {
+			t.Errorf("%s: %q holds", arguments, pattern)
+		}
+	}
+	if holds(t, `{"path":`+id+`}`, "!"+id) || !holds(t, `{"path":`+id+`}`, "!1234567890123456800") || holds(t, `{"path":1000.0}`, "!1000") {
+		t.Error("the inverse of a number")
+	}
+}
