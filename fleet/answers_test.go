@@ -10,7 +10,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
 	"github.com/toolhost/toolhost/fleet/internal/link"
-	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
@@ -23,8 +22,8 @@ func reads(t *testing.T, curve *seal.Curve, reply *fleetv1.Answer) supervisor.An
 		t.Error(err)
 		return supervisor.Answer{}
 	}
-	a, err := portable.ReadAnswer([]byte(values[0]))
-	if err != nil {
+	var a supervisor.Answer
+	if err := json.Unmarshal([]byte(values[0]), &a); err != nil {
 		t.Error(err)
 	}
 	return a
@@ -32,7 +31,7 @@ func reads(t *testing.T, curve *seal.Curve, reply *fleetv1.Answer) supervisor.An
 
 // asks is a frame with a question of the tool.
 func asks(t *testing.T) *fleetv1.Frame {
-	raw, err := portable.WriteQuestion(supervisor.Question{ID: "q", Prompt: "The password?", Secret: true})
+	raw, err := json.Marshal(supervisor.Question{ID: "q", Prompt: "The password?", Secret: true})
 	if err != nil {
 		t.Error(err)
 	}

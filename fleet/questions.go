@@ -2,12 +2,12 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/fleet/internal/portable"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -42,7 +42,8 @@ func (c *remote) asked(ctx context.Context, q *fleetv1.Question) {
 	asking, leave := context.WithCancel(open)
 	c.questions[number] = &question{leave: leave, settle: settle, waits: true}
 	c.times.asked()
-	read, err := portable.ReadQuestion(q.GetQuestion())
+	var read supervisor.Question
+	err := json.Unmarshal(q.GetQuestion(), &read)
 	ask := c.request.Ask
 	c.asking.Go(func() {
 		answer := supervisor.Answer{Denied: api.OutcomeFailed}
@@ -90,7 +91,7 @@ func (c *remote) seal(a *attempt, number uint32, q *question) {
 		answer = supervisor.Answer{Denied: api.OutcomeFailed}
 	}
 	c.expectBack(replied{number, answer})
-	if raw, err := portable.WriteAnswer(answer); err == nil {
+	if raw, err := json.Marshal(answer); err == nil {
 		if sealed, err := c.f.curve.Seal([]string{string(raw)}, c.ready.GetXkey()); err == nil {
 			q.reply = &fleetv1.Answer{Question: number, Answer: sealed, Xkey: c.f.curve.Public()}
 			c.sendReply(a, q)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"github.com/toolhost/toolhost/api"
@@ -29,7 +30,7 @@ var failed = supervisor.Answer{Denied: api.OutcomeFailed}
 
 // ask puts a question to somebody at the caller's, and waits for the answer.
 func (q *questions) ask(ctx context.Context, question supervisor.Question) supervisor.Answer {
-	raw, err := portable.WriteQuestion(question)
+	raw, err := json.Marshal(question)
 	if err != nil || len(raw) > portable.MaxQuestionBytes {
 		return failed
 	}

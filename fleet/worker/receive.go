@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // receive takes what callers send.
@@ -283,7 +285,8 @@ func (w *Worker) answered(a *attempt, reply *fleetv1.Answer) {
 		w.complain(a.id.Caller, "an answer of a caller's cannot be read")
 		return
 	}
-	if answer, err := portable.ReadAnswer([]byte(values[0])); err == nil {
+	var answer supervisor.Answer
+	if json.Unmarshal([]byte(values[0]), &answer) == nil {
 		o.questions.answer(reply.GetQuestion(), answer)
 	}
 }

@@ -6,9 +6,10 @@ package spec
 type Secret struct {
 	// Variable of the environment that holds it, or, with File, the path of a
 	// file that does, which exists in the call's sandbox alone.
-	Variable string
-	File     bool
-	Value    string
+	Variable string `json:"variable"`
+	File     bool   `json:"file,omitempty"`
+	// Value is in no JSON.
+	Value string `json:"-"`
 }
 
 // String returns the variable's name, never the value.

@@ -16,26 +16,26 @@ import (
 type Keep struct {
 	// Idle is how long the process waits for another call; zero is
 	// DefaultKeepIdle.
-	Idle time.Duration
+	Idle time.Duration `json:"idleNs,omitempty"`
 	// MaxCalls ends the process after so many calls; zero means no limit.
-	MaxCalls int
+	MaxCalls int `json:"maxCalls,omitempty"`
 	// Once ends the process after one call, for which it is fresh. The process of an
 	// Adapter that a Describe of the same request has asked waits for that call, so
 	// that its program is started once; not where the request has a Lock.
-	Once bool
+	Once bool `json:"once,omitempty"`
 	// Shared lets the call run beside other shared ones on the process; the
 	// others have it to themselves, in line. What it writes to stdout and stderr
 	// is every call's that is in flight.
-	Shared bool
+	Shared bool `json:"shared,omitempty"`
 	// Asked has a Describe ask the process that is kept for such calls, in line with
 	// them, if there is one; it then ends no other's call where it gets no answer.
-	Asked bool
+	Asked bool `json:"-"`
 	// Notices, if not nil, gets what an adapter's server announces in the process, also
 	// between calls, and once nil params with an empty method when the process has
 	// ended. It must be quick, and may be called from any goroutine. The first
 	// call's holds. share is the key of the only one whose calls the process serves,
 	// and empty where it serves those of all.
-	Notices func(share, method string, params json.RawMessage)
+	Notices func(share, method string, params json.RawMessage) `json:"-"`
 }
 
 // DefaultKeepIdle is how long a kept process waits for another call.

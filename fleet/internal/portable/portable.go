@@ -17,8 +17,12 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// MaxBytes bounds a request on the wire.
-const MaxBytes = 512 << 10
+const (
+	// MaxBytes bounds a request on the wire.
+	MaxBytes = 512 << 10
+	// MaxQuestionBytes bounds a question there, and its answer.
+	MaxQuestionBytes = 256 << 10
+)
 
 // keptOutput is how much output the caller is sent that wants none shown: it has to be
 // there if the call is lost.
@@ -56,11 +60,13 @@ type Request struct {
 	Write []string `json:"write,omitempty"`
 	Dir   string   `json:"dir,omitempty"`
 
-	Method  string          `json:"method,omitempty"`
-	Client  json.RawMessage `json:"client,omitempty"`
-	Rounds  bool            `json:"rounds,omitempty"`
-	Keep    *keep           `json:"keep,omitempty"`
-	Secrets []secret        `json:"secrets,omitempty"`
+	Method string           `json:"method,omitempty"`
+	Client json.RawMessage  `json:"client,omitempty"`
+	Rounds bool             `json:"rounds,omitempty"`
+	Keep   *supervisor.Keep `json:"keep,omitempty"`
+	// Secrets have no values: those go to the one worker that is told to start the call,
+	// sealed for it.
+	Secrets []supervisor.Secret `json:"secrets,omitempty"`
 	Caller
 	EventOutputBytes int64 `json:"eventOutputBytes,omitempty"`
 }
@@ -71,21 +77,6 @@ type Caller struct {
 	Asks bool `json:"asks,omitempty"`
 	// Quiet: nobody wants events. Output is kept for the case that the call is lost.
 	Quiet bool `json:"quiet,omitempty"`
-}
-
-// keep is a supervisor.Keep.
-type keep struct {
-	Idle     time.Duration `json:"idleNs,omitempty"`
-	MaxCalls int           `json:"maxCalls,omitempty"`
-	Once     bool          `json:"once,omitempty"`
-	Shared   bool          `json:"shared,omitempty"`
-}
-
-// secret is a supervisor.Secret without its value: that goes to the one worker that is
-// told to start the call, sealed for it.
-type secret struct {
-	Variable string `json:"variable"`
-	File     bool   `json:"file,omitempty"`
 }
 
 // Write writes the portable part of a request for which Stays is empty, with what the
@@ -100,13 +91,7 @@ func Write(r supervisor.Request, config supervisor.Config, sha256 string) ([]byt
 		Limits: r.Limits.Over(config.Limits).Over(supervisor.DefaultLimits()),
 		Tier:   p.Tier, Strict: p.Strict, Require: p.Require, Allow: p.Allow, EventOutputBytes: r.EventOutputBytes,
 		Network: p.Network, Grants: p.Grants, AskNetwork: p.AskNetwork, Read: p.Read, Write: p.Write, Dir: r.Dir,
-		Method: r.Method, Client: r.Client, Rounds: r.Rounds, Caller: Caller{Asks: r.Ask != nil, Quiet: r.Events == nil},
-	}
-	if k := r.Keep; k != nil {
-		out.Keep = &keep{k.Idle, k.MaxCalls, k.Once, k.Shared}
-	}
-	for _, s := range r.Secrets {
-		out.Secrets = append(out.Secrets, secret{s.Variable, s.File})
+		Method: r.Method, Client: r.Client, Rounds: r.Rounds, Keep: r.Keep, Secrets: r.Secrets, Caller: Caller{Asks: r.Ask != nil, Quiet: r.Events == nil},
 	}
 	if out.EventOutputBytes < 0 {
 		out.EventOutputBytes = keptOutput
@@ -199,13 +184,10 @@ func (in Request) request() supervisor.Request {
 			Tier: in.Tier, Network: in.Network, Grants: in.Grants, AskNetwork: in.AskNetwork, Read: in.Read, Write: in.Write,
 			Strict: in.Strict, Require: in.Require, Allow: in.Allow,
 		},
-		Dir: in.Dir, Method: in.Method, Client: in.Client, Rounds: in.Rounds, EventOutputBytes: in.EventOutputBytes,
+		Dir: in.Dir, Method: in.Method, Client: in.Client, Rounds: in.Rounds, Keep: in.Keep, Secrets: in.Secrets, EventOutputBytes: in.EventOutputBytes,
 	}
-	if k := in.Keep; k != nil {
-		r.Keep = &supervisor.Keep{Idle: k.Idle, MaxCalls: k.MaxCalls, Once: k.Once, Shared: k.Shared}
-	}
-	for _, s := range in.Secrets {
-		r.Secrets = append(r.Secrets, supervisor.Secret{Variable: s.Variable, File: s.File, Value: unknownYet})
+	for i := range r.Secrets {
+		r.Secrets[i].Value = unknownYet
 	}
 	return r
 }
