@@ -12,15 +12,39 @@ import (
 // cgroup and of those above it that can be seen; ok is false if none of them has one.
 // Sources: memory.max of cgroup2, memory.limit_in_bytes of v1.
 func OwnMemoryLimit() (limit int64, ok bool) {
-	mounts, err := readMounts()
-	if err != nil {
-		return 0, false
-	}
-	own, err := readMembership()
+	mounts, own, err := ownPlace()
 	if err != nil {
 		return 0, false
 	}
 	return memoryLimit(mounts, own)
+}
+
+// OwnFolder is the folder of the calling process's cgroup in cgroup2; empty if no mount
+// shows it.
+func OwnFolder() string {
+	mounts, own, err := ownPlace()
+	if err != nil {
+		return ""
+	}
+	return folder(mounts, own)
+}
+
+func folder(mounts []mount, own membership) string {
+	for _, m := range mounts {
+		if rel, shown := m.relative(own.v2); m.fstype == "cgroup2" && shown && own.v2 != "" {
+			return path.Join(m.point, rel)
+		}
+	}
+	return ""
+}
+
+func ownPlace() ([]mount, membership, error) {
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, membership{}, err
+	}
+	own, err := readMembership()
+	return mounts, own, err
 }
 
 func memoryLimit(mounts []mount, own membership) (limit int64, ok bool) {

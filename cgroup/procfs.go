@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/containerd/cgroups/v3"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // mount is one cgroup line of /proc/self/mountinfo. Source: proc(5).
@@ -22,9 +23,9 @@ type mount struct {
 
 // parseMountinfo keeps the cgroup mounts, in order. A line that it can't read
 // is skipped: other file systems may put anything there.
-func parseMountinfo(text string) []mount {
+func parseMountinfo(table string) []mount {
 	var list []mount
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(table) {
 		if m, ok := parseMountLine(strings.TrimRight(line, "\n")); ok {
 			list = append(list, m)
 		}
@@ -43,25 +44,9 @@ func parseMountLine(line string) (mount, bool) {
 		return mount{}, false
 	}
 	return mount{
-		root: unescape(l[3]), point: unescape(l[4]), fstype: r[0],
+		root: text.MountPath(l[3]), point: text.MountPath(l[4]), fstype: r[0],
 		dev: unix.Mkdev(major, minor), options: strings.Split(r[2], ","),
 	}, true
-}
-
-// unescape decodes the octal escapes (\040) that the kernel puts into paths.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if v, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(v))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // isV1 tells whether the mount is the v1 hierarchy of the named controller.

@@ -38,25 +38,9 @@ func parseMounts(raw string) (table mountTable) {
 		if err != nil {
 			continue
 		}
-		table = append(table, mountPoint{id: id, device: fields[2], root: unescape(fields[3]), at: unescape(fields[4]), typ: kind[0]})
+		table = append(table, mountPoint{id: id, device: fields[2], root: text.MountPath(fields[3]), at: text.MountPath(fields[4]), typ: kind[0]})
 	}
 	return table
-}
-
-// unescape undoes the kernel's \040 for blanks and such.
-func unescape(s string) string {
-	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				out.WriteByte(byte(c))
-				i += 3
-				continue
-			}
-		}
-		out.WriteByte(s[i])
-	}
-	return out.String()
 }
 
 func (t mountTable) find(id uint64) (mountPoint, bool) {

@@ -92,3 +92,9 @@ func halfBytes(b []byte) int {
 	}
 	return 0
 }
+
+// mountPaths are the escapes of paths in /proc/self/mountinfo (show_mountinfo of the kernel).
+var mountPaths = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
+
+// MountPath reads a path of /proc/self/mountinfo, proc_pid_mountinfo(5).
+func MountPath(field string) string { return mountPaths.Replace(field) }

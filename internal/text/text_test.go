@@ -53,3 +53,11 @@ func TestWhole(t *testing.T) {
 		}
 	}
 }
+
+func TestMountPath(t *testing.T) {
+	for in, want := range map[string]string{`/a\040b`: "/a b", `\134040`: `\040`, `\9`: `\9`, `x\`: `x\`, `\777`: `\777`, `\011\012\043`: "\t\n#"} {
+		if got := MountPath(in); got != want {
+			t.Errorf("%s is %q, want %q", in, got, want)
+		}
+	}
+}

@@ -45,22 +45,3 @@ func TestNoPressureIsAbsent(t *testing.T) {
 		t.Errorf("pressure %v", got)
 	}
 }
-
-func TestFindCgroup(t *testing.T) {
-	const v2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n"
-	const hybrid = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
-	const part = "30 23 0:26 /a.slice /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
-	for _, c := range []struct{ membership, mounts, want string }{
-		{"0::/system.slice/toolhost.service/supervisor\n", v2, "/sys/fs/cgroup/system.slice/toolhost.service/supervisor"},
-		{"4:memory:/x\n0::/\n", hybrid, "/sys/fs/cgroup/unified"},
-		{"0::/a.slice/b\n", part, "/sys/fs/cgroup/b"},
-		{"0::/a.slices/b\n", part, ""},
-		{"0::/../b\n", v2, ""},
-		{"4:memory:/x\n", v2, ""},
-		{"0::/a\n", "nonsense\n", ""},
-	} {
-		if got := findCgroup(c.membership, c.mounts); got != c.want {
-			t.Errorf("%q gives %q, want %q", c.membership, got, c.want)
-		}
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -47,7 +48,7 @@ func newProbe(r *registrar, c Config) *probe {
 		return r.measured(prometheus.GaugeValue, name, help, labels...)
 	}
 	return &probe{
-		load: c.Load, version: c.Version, own: ownCgroup(),
+		load: c.Load, version: c.Version, own: cgroup.OwnFolder(),
 		build:           gauge("toolhost_build_info", "1; its labels are the version, and that of Go.", "version", "goversion"),
 		cgroup:          gauge("toolhost_cgroup_info", "1; its label is the layout of cgroups in use.", "mode"),
 		running:         gauge("toolhost_calls_running", "Calls that have a slot, on this machine or at a worker."),

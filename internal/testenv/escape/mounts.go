@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // mountPoint is a line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
@@ -28,8 +30,7 @@ func parseMount(line string) (mountPoint, bool) {
 	if !ok || len(before) < 6 || len(after) < 2 {
 		return mountPoint{}, false
 	}
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
-	return mountPoint{unescape(before[3]), unescape(before[4]), before[5], strings.Join(before[6:], " "), after[0], unescape(after[1])}, true
+	return mountPoint{text.MountPath(before[3]), text.MountPath(before[4]), before[5], strings.Join(before[6:], " "), after[0], text.MountPath(after[1])}, true
 }
 
 func mountTable() ([]mountPoint, error) {
