@@ -1,7 +1,5 @@
 package wire
 
-import "errors"
-
 // MaxBirthBytes and MaxBirthFiles bound a request to the zygote. SCM_MAX_FD is
 // 253 (unix(7)).
 const (
@@ -43,27 +41,12 @@ type Stage struct {
 	MapUID, MapGID  int64
 }
 
-var errBirth = errors.New("malformed birth request")
-
 // Encode renders b as bytes.
 func (b Birth) Encode() []byte {
 	c := codec{}
 	b.visit(&c)
 	return c.buf
 }
-
-// DecodeBirth is the inverse of Encode.
-func DecodeBirth(raw []byte) (Birth, error) {
-	var b Birth
-	c := codec{buf: raw, decoding: true}
-	b.visit(&c)
-	if c.bad || len(c.buf) != 0 || !few(b.Enter) {
-		return Birth{}, errBirth
-	}
-	return b, nil
-}
-
-func few(n int64) bool { return n >= 0 && n <= MaxBirthFiles }
 
 func (b *Birth) visit(c *codec) {
 	for _, v := range []*int64{&b.Flags, &b.InsideUID, &b.InsideGID, &b.UID, &b.GID, &b.Enter} {

@@ -17,7 +17,7 @@ var birthSamples = []Birth{
 
 func TestBirthRoundTrip(t *testing.T) {
 	for _, want := range birthSamples {
-		got, err := DecodeBirth(want.Encode())
+		got, err := decodeBirth(want.Encode())
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
@@ -27,7 +27,7 @@ func TestBirthRoundTrip(t *testing.T) {
 func TestMalformedBirthsAreRefused(t *testing.T) {
 	good := birthSamples[3].Encode()
 	for n := range good {
-		if b, err := DecodeBirth(good[:n]); err == nil || !reflect.DeepEqual(b, Birth{}) {
+		if b, err := decodeBirth(good[:n]); err == nil || !reflect.DeepEqual(b, Birth{}) {
 			t.Errorf("%d of %d bytes: got %+v, %v", n, len(good), b, err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestMalformedBirthsAreRefused(t *testing.T) {
 		"flag of 2":           slices.Concat(zero[:6*8], number(2), zero[7*8:]),
 		"stages without them": append(bytes.Clone(zero[:len(zero)-8]), number(1<<40)...),
 	} {
-		if b, err := DecodeBirth(raw); err == nil || !reflect.DeepEqual(b, Birth{}) {
+		if b, err := decodeBirth(raw); err == nil || !reflect.DeepEqual(b, Birth{}) {
 			t.Errorf("%s: got %+v, %v", name, b, err)
 		}
 	}
@@ -51,7 +51,7 @@ func FuzzBirth(f *testing.F) {
 		f.Add(b.Encode())
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := DecodeBirth(raw)
+		got, err := decodeBirth(raw)
 		if err != nil {
 			if !reflect.DeepEqual(got, Birth{}) {
 				t.Fatalf("%+v beside %v", got, err)
@@ -61,7 +61,7 @@ func FuzzBirth(f *testing.F) {
 		if got.Enter < 0 || got.Enter > MaxBirthFiles || len(got.Stage) > len(raw) {
 			t.Fatalf("accepted %+v", got)
 		}
-		if again, err := DecodeBirth(got.Encode()); err != nil || !reflect.DeepEqual(again, got) {
+		if again, err := decodeBirth(got.Encode()); err != nil || !reflect.DeepEqual(again, got) {
 			t.Fatalf("%+v became %+v, %v", got, again, err)
 		}
 	})

@@ -74,15 +74,15 @@ func (d *decoder) accepts(t testing.TB, kind byte, raw []byte) bool {
 // a text, which a path or an argument cannot have.
 func (d *decoder) agree(t testing.TB, raw []byte) {
 	t.Helper()
-	o, err := Decode(raw)
+	o, err := decode(raw)
 	if got, want := d.accepts(t, 'o', raw), err == nil && !o.hasZero(); got != want {
 		t.Errorf("options %q: the launcher says %v, want %v", raw, got, want)
 	}
-	tool, err := DecodeTool(raw)
+	tool, err := decodeTool(raw)
 	if got, want := d.accepts(t, 't', raw), err == nil && !tool.hasZero(); got != want {
 		t.Errorf("tool %q: the launcher says %v, want %v", raw, got, want)
 	}
-	b, err := DecodeBirth(raw)
+	b, err := decodeBirth(raw)
 	if got, want := d.accepts(t, 'b', raw), err == nil && !b.hasZero() && len(b.Stage) <= MaxBirthFiles; got != want {
 		t.Errorf("birth %q: the launcher says %v, want %v", raw, got, want)
 	}

@@ -1,7 +1,5 @@
 package wire
 
-import "errors"
-
 // File descriptors that the launcher is born with. After SpecFD come, in this
 // order: cgroup.kill where Options.Kill is set, the tool's extra files, what
 // the launcher only holds, and the trees that the zygote has staged.
@@ -146,24 +144,11 @@ type Listener struct {
 // Rlimit is one limit of setrlimit(2), soft and hard.
 type Rlimit struct{ Resource, Value int64 }
 
-var errOptions = errors.New("malformed launcher options")
-
 // Encode renders t as bytes.
 func (t Tool) Encode() []byte {
 	c := codec{}
 	t.visit(&c)
 	return c.buf
-}
-
-// DecodeTool is the inverse of Encode.
-func DecodeTool(b []byte) (Tool, error) {
-	var t Tool
-	c := codec{buf: b, decoding: true}
-	t.visit(&c)
-	if c.bad || len(c.buf) != 0 || t.TimerNS < 0 {
-		return Tool{}, errOptions
-	}
-	return t, nil
 }
 
 // usualBytes is more than most options have.
@@ -174,17 +159,6 @@ func (o Options) Encode() []byte {
 	c := codec{buf: make([]byte, 0, usualBytes)}
 	o.visit(&c)
 	return c.buf
-}
-
-// Decode is the inverse of Encode.
-func Decode(b []byte) (Options, error) {
-	var o Options
-	c := codec{buf: b, decoding: true}
-	o.visit(&c)
-	if c.bad || len(c.buf) != 0 || !few(o.Extra) || !few(o.Held) || !few(o.Staged) || len(o.Root.Listen) > MaxSockets || o.Tool.TimerNS < 0 || o.Lease && o.Held == 0 {
-		return Options{}, errOptions
-	}
-	return o, nil
 }
 
 func (o *Options) visit(c *codec) {

@@ -43,7 +43,7 @@ var optionSamples = []Options{
 
 func TestOptionsRoundTrip(t *testing.T) {
 	for _, want := range optionSamples {
-		got, err := Decode(want.Encode())
+		got, err := decode(want.Encode())
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
@@ -52,7 +52,7 @@ func TestOptionsRoundTrip(t *testing.T) {
 
 // An unset slice and an empty one are the same on the wire.
 func TestEmptyListsAreReadAsNil(t *testing.T) {
-	got, err := Decode(Options{Tool: Tool{Args: []string{}, Env: []string{}}, Root: Root{Mounts: []Mount{}, Links: []Link{}, Limits: []Rlimit{}}}.Encode())
+	got, err := decode(Options{Tool: Tool{Args: []string{}, Env: []string{}}, Root: Root{Mounts: []Mount{}, Links: []Link{}, Limits: []Rlimit{}}}.Encode())
 	if err != nil || !reflect.DeepEqual(got, Options{}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -62,12 +62,12 @@ func TestEmptyListsAreReadAsNil(t *testing.T) {
 func TestCutOptionsAreRefused(t *testing.T) {
 	good := Options{Tool: Tool{Args: []string{"a"}}, Confine: true, Root: fullRoot}.Encode()
 	for n := range good {
-		if o, err := Decode(good[:n]); err == nil || !reflect.DeepEqual(o, Options{}) {
+		if o, err := decode(good[:n]); err == nil || !reflect.DeepEqual(o, Options{}) {
 			t.Errorf("%d of %d bytes: got %+v, %v", n, len(good), o, err)
 		}
 	}
 	for _, more := range []byte{0, 1, 0xff} {
-		if _, err := Decode(append(good[:len(good):len(good)], more)); err == nil {
+		if _, err := decode(append(good[:len(good):len(good)], more)); err == nil {
 			t.Errorf("byte %#x after the end was accepted", more)
 		}
 	}
@@ -93,12 +93,12 @@ func TestMalformedOptionsAreRefused(t *testing.T) {
 		"length of 2^62":   with(args, 1<<62),
 		"length of MaxInt": with(args, math.MaxInt64),
 	} {
-		if o, err := Decode(raw); err == nil || !reflect.DeepEqual(o, Options{}) {
+		if o, err := decode(raw); err == nil || !reflect.DeepEqual(o, Options{}) {
 			t.Errorf("%s: got %+v, %v", name, o, err)
 		}
 	}
 	for _, at := range []int{extra, held, staged, timer} { // the places are what they are taken for
-		if _, err := Decode(with(at, 1)); err != nil {
+		if _, err := decode(with(at, 1)); err != nil {
 			t.Errorf("field at %d: %v", at, err)
 		}
 	}
@@ -126,7 +126,7 @@ func FuzzOptions(f *testing.F) {
 		f.Add(o.Encode())
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := Decode(raw)
+		got, err := decode(raw)
 		if err != nil {
 			if !reflect.DeepEqual(got, Options{}) {
 				t.Fatalf("%+v beside %v", got, err)
@@ -136,7 +136,7 @@ func FuzzOptions(f *testing.F) {
 		if got.Extra < 0 || got.Held < 0 || got.Staged < 0 || got.Tool.TimerNS < 0 {
 			t.Fatalf("accepted %+v", got)
 		}
-		if again, err := Decode(got.Encode()); err != nil || !reflect.DeepEqual(again, got) {
+		if again, err := decode(got.Encode()); err != nil || !reflect.DeepEqual(again, got) {
 			t.Fatalf("%+v became %+v, %v", got, again, err)
 		}
 	})
@@ -151,7 +151,7 @@ func FuzzOptionsFields(f *testing.F) {
 			Tool: Tool{TimerNS: timer, Dir: dir, Path: path, Args: []string{arg, name}, Env: []string{name + "=" + value}},
 			Root: Root{Mounts: []Mount{{Source: path, Target: dir, Bytes: timer, Write: flag}}, Files: []Text{{name, value, flag}}, Limits: []Rlimit{{extra, held}}},
 		}
-		got, err := Decode(want.Encode())
+		got, err := decode(want.Encode())
 		if extra < 0 || held < 0 || staged < 0 || timer < 0 {
 			if err == nil {
 				t.Fatalf("accepted %+v", want)
@@ -161,7 +161,7 @@ func FuzzOptionsFields(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, %v; want %+v", got, err, want)
 		}
-		if tool, err := DecodeTool(want.Tool.Encode()); err != nil || !reflect.DeepEqual(tool, want.Tool) {
+		if tool, err := decodeTool(want.Tool.Encode()); err != nil || !reflect.DeepEqual(tool, want.Tool) {
 			t.Fatalf("got %+v, %v; want %+v", tool, err, want.Tool)
 		}
 	})
