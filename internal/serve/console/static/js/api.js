@@ -73,8 +73,10 @@ const post = (url, body, signal, read) => call('POST', url, { body, signal, read
 const resultDigits = (plain, exact) => Object.assign(plain, { content: exact.content, structured: exact.structured });
 const readResult = (text) => withDigits(text, resultDigits);
 const readResults = (text) => withDigits(text, (plain, exact) => plain.results.forEach((r, i) => resultDigits(r, exact.results[i])));
-const readActive = (text) => withDigits(text, (plain, exact) => plain.turns.forEach((turn, i) =>
-  turn.pendingInteractions.forEach((ask, k) => (ask.arguments = exact.turns[i].pendingInteractions[k].arguments))));
+const askDigits = (plain, exact) => plain.forEach((ask, i) => (ask.arguments = exact[i].arguments));
+const readAsks = (text) => withDigits(text, (plain, exact) => askDigits(plain.interactions, exact.interactions));
+const readActive = (text) => withDigits(text, (plain, exact) =>
+  plain.turns.forEach((turn, i) => askDigits(turn.pendingInteractions, exact.turns[i].pendingInteractions)));
 const readTools = (text) => withDigits(text, defaults);
 const readEvent = (text) => withDigits(text, (plain, exact) => (plain.content = exact.content));
 
@@ -98,6 +100,7 @@ export const end = (turnId) => post(path`/api/turns/${turnId}/end`);
 export const abort = (turnId) => post(path`/api/turns/${turnId}/abort`);
 export const abortCall = (turnId, callId) => post(path`/api/turns/${turnId}/abort-tool/${callId}`);
 export const answer = (id, body) => post(path`/api/interactions/${id}/answer`, body);
+export const interactions = async (signal) => (await get('/api/interactions', signal, readAsks)).interactions;
 export const approvals = async (signal) => (await get('/api/approvals', signal)).approvals;
 export const revokeApproval = (id) => post(path`/api/approvals/${id}/revoke`);
 export const login = (link) => post('/api/login', { link });

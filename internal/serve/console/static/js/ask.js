@@ -5,6 +5,7 @@ import { icon } from './icons.js';
 import { brief, json, printable, timer } from './format.js';
 import { kindOf } from './status.js';
 import { formOf } from './form.js';
+import { mayAnswer } from './rights.js';
 import { href } from './route.js';
 import { now } from './api.js';
 
@@ -30,8 +31,8 @@ export class AskCard {
         h('span', { class: 'ask-tool' }, printable(ask.host && ask.toolName ? 'The host, about ' + ask.toolName : ask.toolName || 'The host'))), this.#left),
       this.#bar,
       h('p', { class: 'ask-prompt' }, printable(ask.prompt)),
-      argumentsOf(ask), policyOf(ask), this.#fields(), this.#error, this.#actions(),
-      h('p', { class: 'ask-from' }, ask.owner ? `${printable(ask.owner)}, ` : null, 'turn ', h('a', { href: href('history', [ask.turnId]) }, printable(brief(ask.turnId)))));
+      argumentsOf(ask), policyOf(ask), mayAnswer(context.state.me, ask) ? [this.#fields(), this.#error, this.#actions()] : h('p', { class: 'ask-from' }, 'Somebody else with the role approve, or an administrator, can answer it.'),
+      h('p', { class: 'ask-from' }, ask.owner ? `${printable(ask.owner)}, ` : null, 'turn ', this.#turn()));
     this.node.addEventListener('submit', (e) => {
       e.preventDefault();
       this.#send();
@@ -42,6 +43,13 @@ export class AskCard {
   }
 
   update() {}
+
+  /** The turn has a page if it is shown to us. */
+  #turn() {
+    const { turnId } = this.#ask;
+    const name = printable(brief(turnId));
+    return this.#context.state.turns.has(turnId) ? h('a', { href: href('history', [turnId]) }, name) : name;
+  }
 
   /** Of what wants a value, a form; of yes or no, nothing. */
   #fields() {
@@ -80,7 +88,7 @@ export class AskCard {
 
   #key(e) {
     if (e.target.matches('input, textarea, select') || e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key === 'd' && !this.#buttons.at(-1).disabled) this.#buttons.at(-1).click();
+    if (e.key === 'd' && this.#buttons.at(-1)?.disabled === false) this.#buttons.at(-1).click();
     else return;
     e.preventDefault();
   }

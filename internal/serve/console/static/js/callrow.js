@@ -5,6 +5,7 @@ import { h, fill, setClass, setData, setText, show } from './dom.js';
 import { icon } from './icons.js';
 import { brief, count, head, line, pace, printable, size, span, timer, word } from './format.js';
 import { tail } from './output.js';
+import { waitingWords } from './rights.js';
 import { OutputView } from './outputview.js';
 import { iconOf, nameOf, reasonOf, toneOf } from './status.js';
 import { href } from './route.js';
@@ -84,7 +85,7 @@ export class CallRow {
 
   /** Until a call says something, its id tells it from others of its tool. */
   #showPreview(call) {
-    const words = preview(call);
+    const words = preview(call, this.#context.state.me);
     const named = words === '' && !call.endedAt;
     setText(this.#preview, named ? word(brief(call.id, 10)) : words);
     setData(this.#preview, 'named', String(named));
@@ -170,11 +171,11 @@ async function abortAny(api, turnId, callId) {
 }
 
 /** preview is one line that says what the call does, or how it went. */
-function preview(call) {
+function preview(call, me) {
   // The last line says most, unless it is where the text was cut.
   if (call.endedAt && call.status === 'ok') return (call.display.endsWith('…') ? first(call.display) : line(call.display)) || 'OK';
   if (call.endedAt) return `${nameOf(call.status)} · ${untagged(call.display) || reasonOf(call.reason, call.status)}`.replace(/ · $/, '');
-  if (asking(call)) return 'Waiting for you';
+  if (asking(call)) return waitingWords(me);
   if (call.state === 'stopping') return call.timedOut ? 'Its time is over: it is being stopped' : 'It is being stopped';
   return line(call.message) || line(tail(call.output));
 }

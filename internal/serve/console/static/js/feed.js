@@ -4,7 +4,8 @@
 // more turns are active, one of the three goes round. Nothing is lost by that: a
 // stream goes on behind the last event that was seen.
 
-import { active, apply, applyActive, applyPast, keepOver, lose, skip } from './store.js';
+import { seesMore, seesTurns } from './rights.js';
+import { active, apply, applyActive, applyOthers, applyPast, keepOver, lose, skip } from './store.js';
 
 const maxStreams = 3;
 const roundIdleMs = 300; // a stream that goes round moves on after this silence
@@ -34,6 +35,7 @@ export class Feed {
   #since = ''; // when the page was opened
   #looking = false; // at what is on record
   #recorded = true; // as far as is known
+  #known = false; // who we are, since the connection was made
   #failures = 0;
   #wake = () => {};
   #poked = false;
@@ -69,6 +71,12 @@ export class Feed {
     this.#wake();
   }
 
+  /** renew asks the daemon now, perhaps for somebody else than before. */
+  renew() {
+    this.#known = false;
+    this.poke();
+  }
+
   /** focus names the turns that are looked at: they are streamed first. */
   focus(ids) {
     this.#focus = new Set(ids);
@@ -97,8 +105,14 @@ export class Feed {
   /** One question to the daemon; it returns how long to wait for the next. */
   async #poll() {
     try {
-      const list = await this.#api.activeTurns(AbortSignal.timeout(pollTimeoutMs));
-      this.#here(list);
+      const signal = AbortSignal.timeout(pollTimeoutMs);
+      if (!this.#known) this.#state.me = await this.#api.whoami(signal);
+      this.#known = true;
+      const { me } = this.#state;
+      // What its roles do not show is not asked for: the daemon would put that on record.
+      const list = seesTurns(me) ? await this.#api.activeTurns(signal) : [];
+      const others = seesMore(me) ? await this.#api.interactions(signal) : [];
+      this.#here(list, others);
       this.#past();
       return this.#visible() ? pollMs : hiddenPollMs;
     } catch (error) {
@@ -108,7 +122,7 @@ export class Feed {
 
   /** Turns that are over between two questions are on record alone, if there is one. */
   async #past() {
-    if (this.#looking || !this.#recorded || !this.#visible()) return;
+    if (this.#looking || !this.#recorded || !this.#visible() || !seesTurns(this.#state.me)) return;
     this.#looking = true;
     this.#since ||= new Date(this.#api.now() - clockMs).toISOString();
     try {
@@ -121,9 +135,10 @@ export class Feed {
     }
   }
 
-  #here(list) {
+  #here(list, others) {
     this.#failures = 0;
     this.#gone = new Set(applyActive(this.#state, list, this.#api.now()));
+    applyOthers(this.#state, others);
     this.#told({ kind: 'live' });
     this.#changed(null);
     this.#reconcile();
@@ -131,6 +146,7 @@ export class Feed {
 
   #away(error) {
     this.#recorded = true; // perhaps, by another daemon
+    this.#known = false; // its roles may be others then
     if (error.status === 401 || error.status === 403) {
       this.#told({ kind: error.status === 401 ? 'signedOut' : 'forbidden', error });
       return maxRetryMs;

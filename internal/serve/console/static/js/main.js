@@ -5,6 +5,7 @@ import * as session from './session.js';
 import { Feed } from './feed.js';
 import { Frames, fill, h } from './dom.js';
 import { parse } from './route.js';
+import { mayAnswer } from './rights.js';
 import { createState, asks } from './store.js';
 import { Shell } from './shell.js';
 import { keys } from './keys.js';
@@ -35,7 +36,7 @@ const feed = new Feed({
   visible: () => !document.hidden,
   changed(ids) {
     for (const id of ids ?? state.turns.keys()) dirty.add(id);
-    shell.waiting(asks(state).length);
+    shell.waiting(asks(state).filter((ask) => mayAnswer(state.me, ask)).length);
     frames.ask();
   },
   told(status) {
@@ -81,7 +82,7 @@ async function signIn() {
 addEventListener('hashchange', async () => {
   if (session.hasLink(location)) {
     await signIn();
-    feed.poke();
+    feed.renew();
   }
   const stayed = open();
   if (!stayed) main.focus({ preventScroll: true });

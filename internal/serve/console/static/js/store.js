@@ -10,7 +10,7 @@ export const keepEnded = 400; // ended calls of a turn
 const keepEndedChars = 8 * 1024; // of an ended call's output
 
 export function createState(keep = keepEnded) {
-  return { turns: new Map(), past: false, keep };
+  return { turns: new Map(), others: [], past: false, keep, me: null };
 }
 
 function newTurn(id) {
@@ -291,6 +291,11 @@ function applyAsks(turn, list, now) {
   }
 }
 
+/** applyOthers brings in the questions of turns that are not shown to us. */
+export function applyOthers(state, list) {
+  state.others = list.filter((ask) => !state.turns.has(ask.turnId));
+}
+
 const beganAt = (ask) => Date.parse(ask.expiresAt) - ask.timeoutMs;
 
 /** keyOf finds the call that a list means by the id that the model gave it. */
@@ -356,8 +361,7 @@ export function recent(state) {
 
 /** asks are all questions that wait, the one that expires first first. */
 export function asks(state) {
-  return [...state.turns.values()]
-    .flatMap((t) => [...t.asks.values()])
+  return [...state.others, ...[...state.turns.values()].flatMap((t) => [...t.asks.values()])]
     .sort((a, b) => Date.parse(a.expiresAt) - Date.parse(b.expiresAt));
 }
 

@@ -3,6 +3,7 @@
 import { h, fill, setText, show } from './dom.js';
 import { timer } from './format.js';
 import { formOf, kindOf } from './form.js';
+import { waitingWords } from './rights.js';
 import { href } from './route.js';
 import { page } from './views/call.js';
 
@@ -125,8 +126,9 @@ export class Trial {
 
   tick(time) {
     if (!this.#running) return;
-    const turn = this.#context.state.turns.get(this.#running.turnId);
-    setText(this.#words, turn?.asks.size > 0 ? 'Waiting for you: ' : `Running ${timer(time - this.#running.since)} ·`);
+    const { state } = this.#context;
+    const turn = state.turns.get(this.#running.turnId);
+    setText(this.#words, turn?.asks.size > 0 ? `${waitingWords(state.me)}: ` : `Running ${timer(time - this.#running.since)} ·`);
   }
 
   async #abort() {

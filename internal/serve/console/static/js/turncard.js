@@ -4,6 +4,7 @@ import { asking, callsOf, turnElapsed, underWay } from './store.js';
 import { h, Rows, fill, setClass, setText, show } from './dom.js';
 import { icon } from './icons.js';
 import { brief, count, printable, timer } from './format.js';
+import { waitingWords } from './rights.js';
 import { CallRow } from './callrow.js';
 import { byTone, toneNames, tones } from './status.js';
 import { href } from './route.js';
@@ -19,7 +20,7 @@ export class TurnCard {
   #title = h('a', {});
   #facts = h('p', { class: 'turn-facts' });
   #timer = h('span', { class: 'turn-timer' });
-  #waiting = h('span', { class: 'turn-waiting', hidden: true }, icon('person'), 'Waiting for you');
+  #waiting = h('span', { class: 'turn-waiting', hidden: true });
   #list = h('ul', { class: 'calls' });
   #more = h('p', { class: 'turn-more', hidden: true });
   #ended = h('p', { class: 'turn-ended' });
@@ -51,6 +52,7 @@ export class TurnCard {
     setText(this.#more, `${count(open.length - maxOpen, 'more call waits', 'more calls wait')}`);
     this.#showEnded();
     this.#showCancel(open);
+    fill(this.#waiting, icon('person'), waitingWords(this.#context.state.me));
     this.tick(now());
   }
 
@@ -75,7 +77,7 @@ export class TurnCard {
     show(this.#waiting, waits);
     setClass(this.node, 'waits', waits);
     setText(this.#timer, timer(turnElapsed(this.#turn, time)));
-    this.#timer.title = waits ? 'It stands still while you are waited for' : 'Since the turn began, less the time that it waited for you';
+    this.#timer.title = waits ? 'It stands still while people are waited for' : 'Since the turn began, less the time that it waited for people';
     this.#calls.each((row) => row.tick(time));
   }
 
@@ -100,7 +102,7 @@ function facts(turn, open) {
   if (turn.sessionId) words.push(`session ${brief(turn.sessionId)}`);
   if (turn.parentId) words.push(`child of ${brief(turn.parentId)}`);
   if (running > 0) words.push(`${running} running`);
-  if (waiting > 0) words.push(`${waiting} waiting for you`);
+  if (waiting > 0) words.push(`${waiting} waiting for people`);
   if (queued > 0) words.push(`${queued} queued`);
   if (turn.abortedAt) words.push('cancelled');
   else if (open.length === 0) words.push('nothing runs: the model has its turn');

@@ -170,7 +170,7 @@ test('calls of one tool are told apart, and who waits for a human is not queued'
   const p = await page();
   await p.locator('.ask').waitFor();
   const figure = (name) => p.locator(`[data-figure=${name}] dd`).innerText();
-  await p.locator('.turn-facts', { hasText: '1 running · 1 waiting for you · 3 queued' }).waitFor();
+  await p.locator('.turn-facts', { hasText: '1 running · 1 waiting for people · 3 queued' }).waitFor();
   assert.deepEqual([await figure('running'), await figure('queued'), await figure('waiting')], ['1', '3', '1']);
   for (const [id, width, shown] of [['two', 1280, 'two'], [long, 1280, '…aaaaaa-01'], [long, 320, '…aaaaaa-01']]) {
     await p.setViewportSize({ width, height: 860 });

@@ -1,6 +1,7 @@
 // Live: the active turns, what waits for a human, and what has just ended.
 
 import { active, asks, callsOf, recent, underWay } from '../store.js';
+import { mayAnswer, seesTurns, waitingWords } from '../rights.js';
 import { h, Rows, roving, setText, show } from '../dom.js';
 import { brief, clock, count, printable, span } from '../format.js';
 import { byTone, tones, toneNames } from '../status.js';
@@ -24,8 +25,9 @@ class Live {
   #list = h('div', { class: 'turns' });
   #askList = h('div', { class: 'asks' });
   #recentList = h('ul', { class: 'recent' });
-  #askTitle = h('h2', { tabindex: -1 }, 'Waiting for you');
+  #askTitle = h('h2', { tabindex: -1, id: 'asks-title' }, 'Waiting for you');
   #noTurns = h('div', { class: 'empty', hidden: true });
+  #unseen = h('p', { class: 'empty-line', hidden: true }, 'Turns are shown to the roles call and watch.');
   #noAsks = h('p', { class: 'empty-line' }, 'Nothing waits for you.');
   #noRecent = h('p', { class: 'empty-line' });
   #more = h('p', { class: 'turn-more', hidden: true });
@@ -35,8 +37,8 @@ class Live {
     this.#context = context;
     root.append(h('h1', { class: 'unseen' }, 'Live'), this.#summary(),
       h('div', { class: 'live-columns' },
-        h('section', { class: 'live-asks', 'aria-label': 'Waiting for you' }, this.#askTitle, this.#noAsks, this.#askList),
-        h('section', { class: 'live-turns', 'aria-label': 'Active turns' }, h('h2', {}, 'Active turns'), this.#noTurns, this.#list, this.#more),
+        h('section', { class: 'live-asks', 'aria-labelledby': 'asks-title' }, this.#askTitle, this.#noAsks, this.#askList),
+        h('section', { class: 'live-turns', 'aria-label': 'Active turns' }, h('h2', {}, 'Active turns'), this.#unseen, this.#noTurns, this.#list, this.#more),
         h('section', { class: 'live-recent', 'aria-label': 'Just ended' }, h('h2', {}, 'Just ended'), this.#noRecent, this.#recentList)));
     this.#noTurns.append(h('p', {}, h('strong', {}, 'Nothing runs.')),
       h('p', {}, 'When a host begins a turn, its calls appear here. You can ', h('a', { href: '#/tools' }, 'try a tool'), ' yourself.'));
@@ -71,9 +73,12 @@ class Live {
     const turns = active(state);
     const shown = turns.slice(-maxTurns);
     this.#turns.sync(shown, (t) => t.id, ids);
-    show(this.#noTurns, turns.length === 0);
+    const unseen = state.me !== null && !seesTurns(state.me);
+    show(this.#unseen, unseen);
+    show(this.#noTurns, turns.length === 0 && !unseen);
     show(this.#more, turns.length > maxTurns);
     setText(this.#more, `${count(turns.length - maxTurns, 'older turn is', 'older turns are')} active, too`);
+    setText(this.#askTitle, waitingWords(state.me));
     this.#updateAsks(asks(state));
     const over = recent(state);
     this.#recent.sync(over, (t) => t.id);
@@ -92,8 +97,9 @@ class Live {
   }
 
   #count(turns) {
+    const { state } = this.#context;
     const { running, queued } = underWay(turns.flatMap(callsOf));
-    const figures = { turns: turns.length, running, queued, waiting: asks(this.#context.state).length };
+    const figures = { turns: turns.length, running, queued, waiting: asks(state).filter((ask) => mayAnswer(state.me, ask)).length };
     for (const [key, n] of Object.entries(figures)) {
       setText(this.#figures[key], String(n));
       this.#figures[key].parentNode.classList.toggle('some', n > 0);
