@@ -1,7 +1,7 @@
 // The daemon's HTTP API. Every function throws a Refusal if the daemon says no,
 // and a Lost if it cannot be reached.
 
-import { withDigits } from './exact.js';
+import { askDigits, schemaDigits, withDigits } from './exact.js';
 import * as session from './session.js';
 import { EventParser } from './sse.js';
 
@@ -73,21 +73,11 @@ const post = (url, body, signal, read) => call('POST', url, { body, signal, read
 const resultDigits = (plain, exact) => Object.assign(plain, { content: exact.content, structured: exact.structured });
 const readResult = (text) => withDigits(text, resultDigits);
 const readResults = (text) => withDigits(text, (plain, exact) => plain.results.forEach((r, i) => resultDigits(r, exact.results[i])));
-const askDigits = (plain, exact) => plain.forEach((ask, i) => (ask.arguments = exact[i].arguments));
-const readAsks = (text) => withDigits(text, (plain, exact) => askDigits(plain.interactions, exact.interactions));
+const readAsks = (text) => withDigits(text, (plain, exact) => plain.interactions.forEach((ask, i) => askDigits(ask, exact.interactions[i])));
 const readActive = (text) => withDigits(text, (plain, exact) =>
-  plain.turns.forEach((turn, i) => askDigits(turn.pendingInteractions, exact.turns[i].pendingInteractions)));
-const readTools = (text) => withDigits(text, defaults);
+  plain.turns.forEach((turn, i) => turn.pendingInteractions.forEach((ask, k) => askDigits(ask, exact.turns[i].pendingInteractions[k]))));
+const readTools = (text) => withDigits(text, schemaDigits);
 const readEvent = (text) => withDigits(text, (plain, exact) => (plain.content = exact.content));
-
-/** defaults of schemas go into forms; limits are reckoned with. */
-function defaults(plain, exact) {
-  if (typeof plain !== 'object' || plain === null) return;
-  for (const key of Object.keys(plain)) {
-    if (key === 'default') plain[key] = exact[key];
-    else defaults(plain[key], exact[key]);
-  }
-}
 
 export const health = (signal) => get('/api/health', signal);
 /** tools gives {tools, problems}: why configured ones are missing. */

@@ -46,3 +46,24 @@ export function withDigits(text, copy) {
   if (able && long.test(text)) copy(plain, parse(text));
   return plain;
 }
+
+/** schemaDigits copies the values that schemas name, which forms send; limits are reckoned with. */
+export function schemaDigits(plain, exact) {
+  if (typeof plain !== 'object' || plain === null || isExact(plain)) return;
+  for (const key of Object.keys(plain)) {
+    if (['default', 'enum', 'const'].includes(key)) plain[key] = exact[key];
+    else schemaDigits(plain[key], exact[key]);
+  }
+}
+
+/** askDigits copies what a question shows and has people send. */
+export function askDigits(plain, exact) {
+  for (const key of ['arguments', 'default']) plain[key] = exact[key];
+  schemaDigits(plain.schema, exact.schema);
+}
+
+/** digitsOf is a plain value as it was written. */
+export const digitsOf = (value) => (isExact(value) ? value.rawJSON : String(value));
+
+/** same says whether two plain values are. */
+export const same = (a, b) => a === b || (isExact(a) && isExact(b) && a.rawJSON === b.rawJSON);

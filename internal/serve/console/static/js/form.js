@@ -3,7 +3,7 @@
 // value in any case.
 
 import { h, fill } from './dom.js';
-import { exact, isExact, parse } from './exact.js';
+import { exact, isExact, parse, same, digitsOf } from './exact.js';
 import { json, printable } from './format.js';
 
 const maxDepth = 3;
@@ -33,7 +33,7 @@ export function kindOf(schema, depth = 0) {
   return 'json';
 }
 
-const plain = (v) => ['string', 'number', 'boolean'].includes(typeof v);
+const plain = (v) => ['string', 'number', 'boolean'].includes(typeof v) || isExact(v);
 
 function simpleObject(schema) {
   const n = Object.keys(schema.properties ?? {}).length;
@@ -50,9 +50,9 @@ const textsOf = (schema) => schema.items?.type === 'string' && !schema.items.enu
 /** choicesOf are the values of a choice, with their names. Pure. */
 export function choicesOf(schema) {
   const titled = schema.oneOf ?? schema.anyOf;
-  if (titled) return titled.map((s) => ({ value: s.const, name: s.title ?? String(s.const) }));
-  if (schema.const !== undefined) return [{ value: schema.const, name: String(schema.const) }];
-  return schema.enum.map((value, i) => ({ value, name: schema.enumNames?.[i] ?? String(value) }));
+  if (titled) return titled.map((s) => ({ value: s.const, name: s.title ?? digitsOf(s.const) }));
+  if (schema.const !== undefined) return [{ value: schema.const, name: digitsOf(schema.const) }];
+  return schema.enum.map((value, i) => ({ value, name: schema.enumNames?.[i] ?? digitsOf(value) }));
 }
 
 /**
@@ -186,7 +186,7 @@ const makers = {
     const choices = choicesOf(field.schema);
     const control = h('select', {}, field.required && field.initial === undefined ? h('option', { value: '' }, 'Choose…') : null,
       field.required ? null : h('option', { value: '' }, 'none'), choices.map((c, i) => h('option', { value: i }, printable(c.name))));
-    const at = choices.findIndex((c) => c.value === field.initial);
+    const at = choices.findIndex((c) => same(c.value, field.initial));
     if (at >= 0) control.value = String(at);
     return checked(field, control, labelled(field, control), () => {
       const text = wanted(field, control.value);
@@ -199,7 +199,7 @@ const makers = {
     const first = Array.isArray(field.initial) ? field.initial : [];
     const boxes = choicesOf(schema.items).map((choice, i) => {
       const box = h('input', { type: 'checkbox', id: `${id}-${i}` });
-      box.checked = first.includes(choice.value);
+      box.checked = first.some((value) => same(value, choice.value));
       return { ...choice, box, was: box.checked };
     });
     const error = h('p', { class: 'field-error', id: id + '-error', role: 'alert', hidden: true });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { able, exact, parse } from '../../static/js/exact.js';
+import { able, askDigits, exact, parse, withDigits } from '../../static/js/exact.js';
 import { fit } from '../../static/js/draw.js';
 import { brief, head, line, pace, printable, readable, size, span, timer, word } from '../../static/js/format.js';
 import { append, newOutput, shrink, tail, textOf } from '../../static/js/output.js';
@@ -77,6 +77,24 @@ test('numbers keep their digits, or are refused', () => {
   }
   assert.deepEqual(parse('{"a":[1,"9007199254740993",12345678901234.5]}'), { a: [1, '9007199254740993', 12345678901234.5] });
   if (!able) assert.throws(() => parse('{"a":[9007199254740993]}'), /more digits/);
+});
+
+test('a question keeps the digits of all that is sent for it', () => {
+  // As both readings of one answer are: where this browser cannot keep digits, they are played.
+  const ask = (n) => ({ arguments: { n }, default: { id: n }, schema: { properties: { id: { default: n, maximum: 5 }, one: { enum: [n] }, of: { oneOf: [{ const: n }] } } } });
+  const plain = ask(1234567890123456800);
+  askDigits(plain, ask('1234567890123456789'));
+  assert.deepEqual(plain, ask('1234567890123456789'));
+  if (!able) return;
+  const text = JSON.stringify(ask(0)).replaceAll(':0', ':1234567890123456789').replace('[0]', '[1234567890123456789]');
+  assert.equal(JSON.stringify(withDigits(text, askDigits)), text);
+});
+
+test('choices keep their digits', { skip: !able }, async () => {
+  const { choicesOf, kindOf } = await import('../../static/js/form.js');
+  const schema = parse('{"enum":[1234567890123456789]}');
+  assert.equal(kindOf(schema), 'choice');
+  assert.deepEqual(choicesOf(schema).map((c) => [c.name, JSON.stringify(c.value)]), [['1234567890123456789', '1234567890123456789']]);
 });
 
 test('a name is cut at its end to what there is room for', () => {
