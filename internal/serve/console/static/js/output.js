@@ -57,8 +57,25 @@ export function textOf(content) {
       return `[${word(content.mimeType?.trim() ? content.mimeType : 'blob of no MIME type')}, ${size(decodedBytes(content.data ?? ''))}]\n`;
     case 'resource_link':
       return `[${word(content.name || 'link')}: ${word(content.uri ?? '')}]\n`;
+    case 'resource':
+      return content.data ? `[${word(content.uri ?? '')}, ${size(decodedBytes(content.data))}]\n` : `[${word(content.uri ?? '')}]\n${content.text ?? ''}`;
   }
   return '';
+}
+
+/** lineBreak is what stands before a piece that does not go on where the text before it ended. */
+function lineBreak(before, content) {
+  const apart = content && (content.block || content.type !== 'text');
+  return apart && before !== '' && !before.endsWith('\n') ? '\n' : '';
+}
+
+/** joined is content of several pieces as one text. */
+export const joined = (list) => list.reduce((text, content) => text + lineBreak(text, content) + textOf(content), '');
+
+/** appendContent adds a piece of content. */
+export function appendContent(output, stream, content) {
+  const last = output.chunks.at(-1);
+  append(output, stream, lineBreak(last?.stream === stream ? last.text : '', content) + textOf(content));
 }
 
 /** decodedBytes are those of a text in base64, less its padding. */

@@ -2,7 +2,7 @@
 // active turns. Pure: no clock, no network, no document; times are in
 // milliseconds since 1970, and whoever calls brings the present one.
 
-import { append, newOutput, shrink, textOf } from './output.js';
+import { append, appendContent, newOutput, shrink } from './output.js';
 
 /** Limits of what is kept. */
 export const keepOver = 12; // turns that are over
@@ -198,7 +198,7 @@ const callKinds = {
   },
   tool_output(call, event) {
     call.output.missed += event.missed ?? 0;
-    append(call.output, event.stream ?? 'content', textOf(event.content));
+    appendContent(call.output, event.stream ?? 'content', event.content);
   },
   tool_log(call, event) {
     append(call.output, 'log', (event.message ?? '') + '\n');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { able, askDigits, exact, parse, withDigits } from '../../static/js/exact.js';
 import { fit } from '../../static/js/draw.js';
 import { brief, head, line, pace, printable, readable, size, span, timer, word } from '../../static/js/format.js';
-import { append, newOutput, shrink, tail, textOf } from '../../static/js/output.js';
+import { append, appendContent, joined, newOutput, shrink, tail, textOf } from '../../static/js/output.js';
 import { EventParser } from '../../static/js/sse.js';
 import { href, parse as parseAddress } from '../../static/js/route.js';
 import { reasonOf } from '../../static/js/status.js';
@@ -47,8 +47,19 @@ test('no piece of output ends in the middle of a character', () => {
 });
 
 test('content of every type is text', () => {
-  const types = [{ type: 'text', text: 'a' }, { type: 'json', json: { a: 1 } }, { type: 'blob', data: 'AAAA', mimeType: 'image/png' }, { type: 'resource_link', uri: 'x:y', name: 'n' }, undefined];
-  assert.deepEqual(types.map(textOf), ['a', '{\n  "a": 1\n}\n', '[image/png, 3 bytes]\n', '[n: x:y]\n', '']);
+  const types = [{ type: 'text', text: 'a' }, { type: 'json', json: { a: 1 } }, { type: 'blob', data: 'AAAA', mimeType: 'image/png' }, { type: 'resource_link', uri: 'x:y', name: 'n' },
+    { type: 'resource', uri: 'file:///x', text: 'hello' }, { type: 'resource', uri: 'x:\ny', data: 'AAAA' }, undefined];
+  assert.deepEqual(types.map(textOf), ['a', '{\n  "a": 1\n}\n', '[image/png, 3 bytes]\n', '[n: x:y]\n', '[file:///x]\nhello', '[x:␊y, 3 bytes]\n', '']);
+});
+
+test('what does not go on where the text before it ended has a line of its own', () => {
+  const text = (text, block) => ({ type: 'text', text, block });
+  const list = [text('a', true), text('b', true), text('c'), { type: 'resource', uri: 'x:y', text: 'd' }, text('e\n', true), text('f', true)];
+  const want = 'a\nbc\n[x:y]\nd\ne\nf';
+  assert.equal(joined(list), want);
+  const o = newOutput();
+  for (const content of list) appendContent(o, 'content', content);
+  assert.equal(o.chunks.map((c) => c.text).join(''), want);
 });
 
 test('a blob is of the bytes that it decodes to, and its type is one word', () => {

@@ -3,7 +3,7 @@
 import { h, fill, show } from '../dom.js';
 import { icon } from '../icons.js';
 import { count, json, printable, readable, size, span } from '../format.js';
-import { textOf } from '../output.js';
+import { joined } from '../output.js';
 import { iconOf, nameOf, reasonOf, toneOf } from '../status.js';
 import { href } from '../route.js';
 import { bars, facts, network, receipt, usage, whole } from '../evidence.js';
@@ -100,7 +100,7 @@ function block(title, ...children) {
 const pre = (text, label) => h('pre', { class: 'output tall', tabindex: 0, role: 'region', 'aria-label': label }, readable(text));
 
 function contents(result) {
-  const text = result.content.map(textOf).join('');
+  const text = joined(result.content);
   const structured = result.structured === null || result.structured === undefined ? null : block('Structured result', pre(json(result.structured), 'Structured result'));
   const toolError = result.toolError && h('div', { class: 'problem' }, h('strong', {}, printable(result.toolError.message)), result.toolError.stack ? pre(result.toolError.stack, 'Stack') : null);
   return [
