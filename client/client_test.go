@@ -149,6 +149,38 @@ func TestWatchConnectsAgain(t *testing.T) {
 	}
 }
 
+// Where nothing is left behind the last event, the turn is over if it is not active any
+// more; else its stream goes on.
+func TestWatchBehindTheEnd(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		status int
+		want   int32
+	}{{"over", http.StatusNotFound, 1}, {"active", http.StatusOK, 2}} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var streams atomic.Int32
+			c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, "/events") {
+					w.WriteHeader(test.status)
+					fmt.Fprint(w, `{"turnId":"t","error":{"code":"not_found","message":"m","remedy":"r"}}`)
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				switch n := streams.Add(1); {
+				case n > test.want:
+					cancel(errors.New("the stream is asked for again"))
+				case n == 2:
+					fmt.Fprint(w, "data: {\"seq\":8,\"kind\":\"turn_end\"}\n\n")
+				}
+			})
+			if err := c.Watch(ctx, "t", 7, func(api.Record) bool { return true }); err != nil || streams.Load() != test.want {
+				t.Errorf("%d streams, %v", streams.Load(), err)
+			}
+		})
+	}
+}
+
 func TestABatchThatBreaksOff(t *testing.T) {
 	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/turns/json/calls" {

@@ -165,8 +165,11 @@ func (c *Client) watchOnce(ctx context.Context, turnID string, after *int64, sho
 		return false, err
 	}
 	defer s.Close()
-	for {
+	for none := true; ; none = false {
 		e, err := s.Next()
+		if none && errors.Is(err, io.EOF) && c.isOver(ctx, turnID) {
+			return true, nil
+		}
 		if err != nil {
 			return ctx.Err() != nil, err
 		}
@@ -175,4 +178,12 @@ func (c *Client) watchOnce(ctx context.Context, turnID string, after *int64, sho
 			return true, nil
 		}
 	}
+}
+
+// isOver says whether a turn is over whose stream has ended without a word: there may be
+// nothing behind its last event, or no turn_end on record.
+func (c *Client) isOver(ctx context.Context, turnID string) bool {
+	_, err := c.Turn(ctx, turnID)
+	refused, is := errors.AsType[*api.Error](err)
+	return is && refused.Status == http.StatusNotFound
 }
