@@ -115,6 +115,9 @@ func (t *Turn) emit(e api.Event, result *api.Result) {
 func (t *Turn) flush() {
 	t.patience.end()
 	t.record()
+	if t.recorded.ends { // not before its end is on record, and not behind those who see it
+		t.m.remove(t)
+	}
 	t.recorded.open()
 	t.recorded.shelve(t.m)
 	if len(t.outbox) > 0 {

@@ -102,6 +102,41 @@ func (s slowly) Append(records ...Record) error {
 	return s.recorder.Append(records...)
 }
 
+// heldEnd is a journal that takes its time for the end of a turn.
+type heldEnd struct {
+	*recorder
+	reached, release chan struct{}
+}
+
+func (h heldEnd) Append(records ...Record) error {
+	if slices.ContainsFunc(records, func(r Record) bool { return r.Event.Kind == api.EventTurnEnd }) {
+		close(h.reached)
+		<-h.release
+	}
+	return h.recorder.Append(records...)
+}
+
+// Who looks for a turn finds it active, or its end on record; who has seen its end
+// finds its id free.
+func TestATurnIsActiveUntilItsEndIsOnRecord(t *testing.T) {
+	w := newWorld()
+	journal := heldEnd{w.journal, make(chan struct{}), make(chan struct{})}
+	w.config.Journal = journal
+	turn := w.begin(t, Spec{ID: "t"})
+	go turn.End()
+	<-journal.reached
+	if _, ok := w.Turn("t"); !ok {
+		t.Error("it is neither active nor on record to its end")
+	}
+	close(journal.release)
+	for r := range turn.Events(t.Context(), 0) {
+		if _, ok := w.Turn("t"); r.Event.Kind == api.EventTurnEnd && ok {
+			t.Error("its end is shown before its id is free")
+		}
+	}
+	<-turn.Done()
+}
+
 // A Start that waits is called beside the record of its call, and starts it behind that; a
 // call that is not on record is not started.
 func TestStartBesideTheRecord(t *testing.T) {

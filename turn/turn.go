@@ -270,7 +270,6 @@ func (t *Turn) finish() {
 	t.budget.Streaming(t.now(), false)
 	t.armStream()
 	t.unhear(nil)
-	t.m.remove(t)
 	for _, p := range t.pendings {
 		t.close(p, api.OutcomeCancelled, api.Answer{By: "end"})
 	}
