@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -285,6 +286,33 @@ func datagrams(t *testing.T, l net.PacketConn, err error, scheme string) {
 	if a := parse(t, raw[:n]); a != record(7) {
 		t.Errorf("got %+v", a)
 	}
+}
+
+// breaking is a connection whose write fails by itself while its time ends.
+type breaking struct {
+	net.Conn
+	end    func()
+	cutOff chan struct{}
+}
+
+func (b breaking) SetWriteDeadline(time.Time) error { return nil }
+func (b breaking) Close() error                     { return nil }
+func (b breaking) SetDeadline(time.Time) error      { close(b.cutOff); return nil }
+func (b breaking) Write([]byte) (int, error) {
+	b.end()
+	return 0, errors.New("reset")
+}
+
+// What cuts a write off may come when the connection was given up already.
+func TestTheEndOfAWriteThatFails(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // Send goes on before what cuts it off
+	ctx, cancel := context.WithCancel(t.Context())
+	conn := breaking{end: cancel, cutOff: make(chan struct{})}
+	s := &Syslog{network: "udp", datagrams: true, conn: conn}
+	if sent, err := s.Send(ctx, []journal.Audit{record(1)}); sent != 0 || err == nil {
+		t.Errorf("sent %d, %v", sent, err)
+	}
+	<-conn.cutOff
 }
 
 func TestWrongAddresses(t *testing.T) {

@@ -69,7 +69,8 @@ func (s *Syslog) Send(ctx context.Context, records []journal.Audit) (sent int, e
 	if err := s.connect(ctx); err != nil {
 		return 0, err
 	}
-	defer context.AfterFunc(ctx, func() { _ = s.conn.SetDeadline(time.Now()) })()
+	conn := s.conn // a write that fails by itself takes it away meanwhile
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	for i := range records {
 		if err := s.write(s.message(&records[i])); err != nil {
 			s.hangUp()
