@@ -57,6 +57,30 @@ test('nothing waits for who is signed out', async () => {
   await p.done();
 });
 
+test('a question is shown by the roles: to answer without its turn, or only to see', async () => {
+  const { p, turn, card, result } = await asked('ask', {});
+  const as = async (...roles) => {
+    await p.unroute('**/api/whoami');
+    await p.route('**/api/whoami', (route) => route.fulfill({ json: { identity: 'token boss', roles } }));
+    await p.reload();
+    await card.waitFor();
+  };
+  await as('watch');
+  await card.getByText('Somebody else with the role approve').waitFor();
+  assert.equal(await card.getByRole('button').count(), 0);
+  await p.getByRole('heading', { name: 'Waiting for an answer' }).waitFor();
+  assert.ok(await p.locator('#waiting').isHidden());
+  await p.route('**/api/turns/active', (route) => route.abort()); // which would show: nothing asks for it
+  await as('approve');
+  await p.getByText('Turns are shown to the roles').waitFor();
+  await p.locator('#waiting', { hasText: '1' }).waitFor();
+  await card.getByRole('button', { name: 'Approve' }).click();
+  assert.equal((await result()).status, 'ok');
+  await card.waitFor({ state: 'detached' });
+  await host.end(turn);
+  await p.done();
+});
+
 test('an approval for the turn asks no second time', async () => {
   const { p, turn, card, result } = await asked('ask', {});
   await card.getByRole('button', { name: 'Always' }).click();
