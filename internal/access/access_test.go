@@ -96,6 +96,34 @@ func TestUsers(t *testing.T) {
 	}
 }
 
+// An identity that was found by one book is by the next what that says of it.
+func TestCurrent(t *testing.T) {
+	group := uint32(100)
+	guests := Book{Guests: []uint32{1}}
+	user, _ := guests.OfUser(1, []uint32{group})
+	token := guests.OfToken("ci", []Role{Call}, []string{"fs_*"})
+	next := Book{Guests: []uint32{1}, Profiles: []Profile{{Name: "ci", Tools: []string{"fs_read"}}, {Name: "group", Group: &group, Roles: []Role{Watch}}}}
+	if now := next.Current(user); now.Name != "uid 1" || now.Profile.Name != "group" || !slices.Equal(now.Roles, []Role{Watch}) {
+		t.Errorf("a user with a profile by now: %+v", now)
+	}
+	if now := next.Current(token); now.Name != "token ci" || !now.MayUse("fs_read") || now.MayUse("fs_write") || !now.Has(ToCall) {
+		t.Errorf("a token with a profile by now: %+v", now)
+	}
+	if now := guests.Current(next.Current(token)); !now.MayUse("fs_write") || now.MayUse("git") {
+		t.Errorf("a token without its profile: %+v", now)
+	}
+	gone := Book{}.Current(user)
+	if gone.Name != "uid 1" || gone.MayUse("x") || gone.Has(ToAsk) {
+		t.Errorf("a user who may not connect any more: %+v", gone)
+	}
+	if back := guests.Current(gone); !back.MayUse("x") || !back.Has(ToCall) {
+		t.Errorf("a user who may again: %+v", back)
+	}
+	if child := next.Current(Identity{Name: "call 1"}); child.Name != "call 1" || !child.MayUse("x") {
+		t.Errorf("what no book has found: %+v", child)
+	}
+}
+
 func TestTools(t *testing.T) {
 	book := Book{Profiles: []Profile{{Name: "ci", Tools: []string{"git_*", "fs_read"}}, {Name: "none", Tools: []string{}}}}
 	for _, test := range []struct {

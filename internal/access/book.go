@@ -22,7 +22,7 @@ type Book struct {
 // OfUser is who a user of the machine is; false if they may not connect. The first
 // profile with the uid counts, else the first with one of the groups.
 func (b Book) OfUser(uid uint32, groups []uint32) (Identity, bool) {
-	i := Identity{Name: "uid " + strconv.FormatUint(uint64(uid), 10)}
+	i := Identity{Name: "uid " + strconv.FormatUint(uint64(uid), 10), origin: &origin{uid: uid, groups: groups}}
 	profile, named := b.profile(uid, groups)
 	i.Profile = profile
 	switch {
@@ -53,9 +53,26 @@ func (b Book) profile(uid uint32, groups []uint32) (Profile, bool) {
 
 // OfToken is who bears a token.
 func (b Book) OfToken(name string, roles []Role, tools []string) Identity {
-	i := Identity{Name: "token " + name, Roles: roles, Tools: tools}
+	i := Identity{Name: "token " + name, Roles: roles, Tools: tools, origin: &origin{token: name}}
 	if at := slices.IndexFunc(b.Profiles, func(p Profile) bool { return p.Name == name }); at >= 0 {
 		i.Profile = b.Profiles[at]
 	}
 	return i
+}
+
+// Current is an identity that was found earlier, by another book perhaps, as it is by this
+// one. A user who may not connect any more may use nothing. What no book has found stays as
+// it is.
+func (b Book) Current(i Identity) Identity {
+	switch {
+	case i.origin == nil:
+		return i
+	case i.origin.token != "":
+		return b.OfToken(i.origin.token, i.Roles, i.Tools)
+	}
+	now, ok := b.OfUser(i.origin.uid, i.origin.groups)
+	if !ok {
+		return Identity{Name: i.Name, Tools: []string{}, origin: i.origin}
+	}
+	return now
 }

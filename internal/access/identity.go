@@ -17,6 +17,15 @@ type Identity struct {
 	// Tools are the patterns of a token's own; the profile's hold beside them. nil is
 	// all tools.
 	Tools []string
+	// origin is what a Book has found the identity by; nil for others.
+	origin *origin
+}
+
+// origin is a token's name, or else a user.
+type origin struct {
+	token  string
+	uid    uint32
+	groups []uint32
 }
 
 // Profile is an entry of the configuration.

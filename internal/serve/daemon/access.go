@@ -63,17 +63,16 @@ func profileOf(a config.Access) access.Profile {
 	return p
 }
 
-// claim fills in what turns of an identity may use. Tools are looked up in the configuration
-// in force, so that a turn which outlives a reload gets no more than that allows.
+// claim fills in what turns of an identity may use. It is looked up in the configuration in
+// force, so that a turn which outlives a reload gets no more than that allows.
 func (d *daemon) claim(who access.Identity, spec *turn.Spec) {
-	spec.Most = who.Profile.Quota.Turns
-	if who.Profile.Name != "" { // calls that begin turns below their own have names of their own, and no profile
-		d.profiles.Store(who.Name, who.Profile.Name)
-	} else {
-		d.profiles.Delete(who.Name)
+	if spec.ParentID != "" {
+		return // it has its parent's; calls that begin turns below their own are very many identities
 	}
+	spec.Most = who.Profile.Quota.Turns
+	d.owners.Store(who.Name, who)
 	spec.Room = func() error { return d.room(who.Name) }
-	spec.View = func(t turn.Tool) (turn.Tool, bool) { return d.view(d.current(who), t) }
+	spec.View = func(t turn.Tool) (turn.Tool, bool) { return d.view(d.book().Current(who), t) }
 }
 
 // room returns an error if the active turns of an owner hold as much of the journal as they
@@ -92,28 +91,11 @@ func (d *daemon) room(owner string) error {
 // recordBytes returns how much of the journal an owner may hold; 0 means unlimited. Only
 // owners that have begun a turn here are known.
 func (d *daemon) recordBytes(owner string) int64 {
-	profile, _ := d.profiles.Load(owner)
-	name, _ := profile.(string)
-	if name == "" || d.tools == nil {
+	who, known := d.owners.Load(owner)
+	if !known || d.tools == nil {
 		return 0
 	}
-	own, _ := config.AccessOf(d.tools.loaded().Access, name)
-	return own.Quota.RecordBytes
-}
-
-// current returns the identity with its present profile.
-func (d *daemon) current(who access.Identity) access.Identity {
-	if who.Profile.Name == "" {
-		return who
-	}
-	own := who.Profile.Name
-	who.Profile = access.Profile{Name: own, Tools: []string{}} // gone: nothing
-	for _, a := range d.tools.loaded().Access {
-		if a.Profile.Name == own {
-			who.Profile = a.Profile
-		}
-	}
-	return who
+	return d.book().Current(who.(access.Identity)).Profile.Quota.RecordBytes
 }
 
 // view returns a tool as an identity may use it: not at all, or no looser than it is.

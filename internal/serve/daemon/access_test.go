@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -115,20 +116,49 @@ func TestATeamSharesADaemon(t *testing.T) {
 	})
 }
 
-// Calls that begin turns below their own are identities without a profile, and very many.
-func TestIdentitiesWithoutAProfileAreNotKept(t *testing.T) {
+// A turn that outlives a reload is held to what its owner has from then on, also where the
+// configuration had nothing for them before.
+func TestATurnIsHeldToAnEntryThatComesLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.Listen = "127.0.0.1:0"
+	secret, _, err := tokens.Open(w.State).Create(tokens.Spec{Name: "ci", Roles: []access.Role{access.Call}, By: "uid 0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := w.command().start()
+	d.waitReady()
+	if w.client, err = client.New(client.Options{URL: d.tcp(), Token: secret}); err != nil {
+		t.Fatal(err)
+	}
+	defer w.client.Close()
+	id := w.begin()
+	w.configure("access: {ci: {tools: [work], deny: [work]}}\n")
+	d.signal(syscall.SIGHUP)
+	d.waitLog("configuration loaded")
+	if o := w.run(id, api.Call{ID: "1", Tool: "work"}); o.err != nil || o.result.Status != api.StatusDenied || o.result.Reason != "policy" {
+		t.Errorf("a tool that is denied by now: %+v %v", o.result, o.err)
+	}
+	if o := w.run(id, api.Call{ID: "2", Tool: "lines"}); o.err != nil || o.result.OK() || o.result.Status == api.StatusDenied {
+		t.Errorf("a tool that is not its own by now: %+v %v", o.result, o.err)
+	}
+}
+
+// Calls that begin turns below their own are identities too, and very many.
+func TestCallsThatBeginTurnsAreNotKept(t *testing.T) {
 	d := &daemon{}
-	ada := access.Identity{Name: "uid:1000", Profile: access.Profile{Name: "ada"}}
-	for _, who := range []access.Identity{{Name: "call 1 of turn a"}, ada, {Name: "call 2 of turn a"}} {
-		d.claim(who, &turn.Spec{})
+	ada := access.Identity{Name: "uid 1000"}
+	for _, name := range []string{"call 1 of turn a", "call 2 of turn a"} {
+		d.claim(access.Identity{Name: name}, &turn.Spec{ParentID: "a"})
 	}
-	kept := 0
-	d.profiles.Range(func(any, any) bool { kept++; return true })
-	if of, _ := d.profiles.Load(ada.Name); kept != 1 || of != "ada" {
-		t.Errorf("%d are kept, %v of %s", kept, of, ada.Name)
-	}
-	ada.Profile.Name = ""
-	if d.claim(ada, &turn.Spec{}); d.recordBytes(ada.Name) != 0 {
-		t.Error("a profile that is gone still counts")
+	d.claim(ada, &turn.Spec{})
+	d.owners.Range(func(name, _ any) bool {
+		if name != ada.Name {
+			t.Errorf("%v is kept", name)
+		}
+		return true
+	})
+	if _, known := d.owners.Load(ada.Name); !known {
+		t.Error("an owner is not known")
 	}
 }

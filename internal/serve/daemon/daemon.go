@@ -82,7 +82,7 @@ type daemon struct {
 	tokens    *tokens.Store // nil without a state folder
 	trail     trail
 	known     atomic.Pointer[knownBook]
-	profiles  sync.Map    // names of those of owners of turns, as they last began one
+	owners    sync.Map    // identities of owners of turns, as they last began one
 	opened    atomic.Bool // all above is set
 	turns     *turn.Manager
 	mcp       mcp

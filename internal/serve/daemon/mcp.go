@@ -48,7 +48,7 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 		},
 		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
 		Access: d.mcp.identity, Claim: d.claim,
-		Share: func(identity string) string { return d.shareOf(d.current(d.mcp.identity(identity))).Process() },
+		Share: func(identity string) string { return d.shareOf(d.book().Current(d.mcp.identity(identity))).Process() },
 		Timeout: func(client string) time.Duration {
 			settings := d.tools.loaded().MCP
 			return cmp.Or(settings.Clients[client], settings.ClientTimeout)
