@@ -13,7 +13,7 @@ type Done struct {
 // LoginLink lets one browser in, once.
 type LoginLink struct {
 	Path      string    `json:"path" jsonschema:"to be opened below the daemon's address; the link's secret is in its fragment, which browsers send to nobody"`
-	URL       string    `json:"url,omitempty" jsonschema:"the whole link; absent if the daemon does not listen on TCP"`
+	URL       string    `json:"url,omitempty" jsonschema:"the whole link; absent if the daemon has no one address for browsers"`
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 

@@ -98,9 +98,10 @@ func (s *Server) base() string {
 	return ""
 }
 
-// listens notes the first TCP address at which browsers find the daemon.
+// listens notes the first TCP address at which browsers find the daemon: 0.0.0.0, where it
+// listens on all addresses, is not one that they can open.
 func (s *Server) listens(l net.Listener) context.Context {
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok {
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() {
 		scheme := "http://"
 		if s.config.TLS {
 			scheme = "https://"

@@ -48,6 +48,9 @@ func (s *authenticator) ownHost(r *http.Request) bool {
 	if !ok {
 		return named(loopbackNames, host) // a unix socket has no port that could be another's
 	}
+	if port == "" {
+		port = defaultPort(schemeOf(r))
+	}
 	return port == portOf(tcp) && (named(loopbackNames, host) || isAddress(host, tcp))
 }
 
@@ -70,7 +73,7 @@ func portOf(a *net.TCPAddr) string {
 
 // isPublic says whether a request is for the configured URL.
 func (s *authenticator) isPublic(r *http.Request) bool {
-	return s.public != nil && strings.EqualFold(r.Host, s.public.Host)
+	return s.public != nil && strings.EqualFold(placeOf(s.public.Scheme, r.Host), placeOf(s.public.Scheme, s.public.Host))
 }
 
 // ownOrigin trusts what no page can forge: Sec-Fetch-Site and Origin. The pages of
@@ -104,7 +107,18 @@ func schemeOf(r *http.Request) string {
 	return "http"
 }
 
-func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
+func originOf(u *url.URL) string { return u.Scheme + "://" + placeOf(u.Scheme, u.Host) }
+
+// placeOf is a host without the port that its scheme has anyway, which browsers leave out
+// (RFC 9110, 4.2.3).
+func placeOf(scheme, host string) string { return strings.TrimSuffix(host, ":"+defaultPort(scheme)) }
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
 
 // secure has browsers come back by TLS alone, where the configured URL is one of
 // TLS: of localhost that would be said for every port.
