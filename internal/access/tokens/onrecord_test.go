@@ -63,7 +63,7 @@ func TestWhatTheChainLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	step("made and revoked", "uid 0 create gone", "uid 7 revoke gone")
-	if _, _, err := s.Login(Holder{File: true}, time.Hour, "uid 0"); err != nil {
+	if _, _, err := s.Login(Holder{FileHash: "x"}, time.Hour, "uid 0"); err != nil {
 		t.Fatal(err)
 	}
 	step("a session")

@@ -51,10 +51,10 @@ type Token struct {
 
 // Holder is who a browser's session acts for.
 type Holder struct {
-	// Token is the id of the token by which the browser was let in, File says that it
-	// was the old token of a file.
-	Token string `json:"token,omitempty"`
-	File  bool   `json:"file,omitempty"`
+	// Token is the id of the token by which the browser was let in, FileHash the SHA-256,
+	// in hexadecimal, of the old token of a file: another one in its place is not the same.
+	Token    string `json:"token,omitempty"`
+	FileHash string `json:"fileHash,omitempty"`
 	// UID and Groups are the user's who let it in otherwise.
 	UID    *uint32  `json:"uid,omitempty"`
 	Groups []uint32 `json:"groups,omitempty"`

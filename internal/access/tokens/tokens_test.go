@@ -122,7 +122,7 @@ func TestTheFileOpensNothing(t *testing.T) {
 func TestManySessionsOfOne(t *testing.T) {
 	s := Open(t.TempDir())
 	login := func(by string) string {
-		secret, _, err := s.Login(Holder{File: true}, time.Hour, by)
+		secret, _, err := s.Login(Holder{FileHash: "x"}, time.Hour, by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestManyWriters(t *testing.T) {
 		all.Go(func() {
 			s := Open(dir)
 			for range 5 {
-				if _, _, err := s.Login(Holder{File: true}, time.Hour, "x"+string(rune('a'+i))); err != nil {
+				if _, _, err := s.Login(Holder{FileHash: "x"}, time.Hour, "x"+string(rune('a'+i))); err != nil {
 					t.Error(err)
 				}
 			}

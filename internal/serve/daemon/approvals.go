@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -47,8 +48,12 @@ func (d *daemon) approvals() (*turn.Approvals, error) {
 }
 
 // stands reports whether an approval is still valid: it ends with the token it was given to,
-// even if another token has the same name.
+// even if another token has the same name, or is in the same file.
 func (d *daemon) stands(a api.Approval) bool {
+	if a.Owner == "token" {
+		made, err := os.Lstat(filepath.Join(d.options.State, TokenName))
+		return err == nil && made.ModTime().Before(a.At)
+	}
 	name, of := strings.CutPrefix(a.Owner, "token ")
 	if !of || d.tokens == nil {
 		return true

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,5 +117,27 @@ func TestApprovalsOfAToken(t *testing.T) {
 	given.At = time.Now()
 	if !d.stands(given) {
 		t.Error("what was given for the new token does not stand")
+	}
+}
+
+// So it is for the bearer of the token in the file.
+func TestApprovalsOfTheTokenFile(t *testing.T) {
+	t.Parallel()
+	d := &daemon{options: Options{State: t.TempDir()}}
+	path, made := filepath.Join(d.options.State, TokenName), time.Now()
+	given := api.Approval{Owner: "token", For: api.ForIdentity, At: made.Add(time.Minute)}
+	if d.stands(given) {
+		t.Error("it stands without the token")
+	}
+	for _, test := range []struct {
+		made   time.Time
+		stands bool
+	}{{made, true}, {made.Add(time.Hour), false}} {
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, test.made, test.made)); err != nil {
+			t.Fatal(err)
+		}
+		if d.stands(given) != test.stands {
+			t.Errorf("given at %s, for a token of %s: it stands: %t", given.At, test.made, !test.stands)
+		}
 	}
 }

@@ -101,6 +101,33 @@ func TestASessionIsWhoMadeTheLink(t *testing.T) {
 	}
 }
 
+// The session of the file's token ends with that: another one in its place did not let it in.
+func TestASessionOfTheFilesToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	_, said := w.overTCP("POST", "/api/login-links", "", "Authorization", bearer)
+	var link api.LoginLink
+	if err := json.Unmarshal([]byte(said), &link); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	session := w.signIn(link.Path, http.StatusOK)
+	if status, said := w.overTCP("GET", "/api/whoami", "", "Authorization", "Bearer "+session); status != 200 || !strings.Contains(said, `"identity":"token"`) {
+		t.Errorf("the session: %d %s", status, said)
+	}
+	config := w.server.config
+	config.Token = strings.Repeat("N", len(testToken))
+	next, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := next.bearer(session, true); ok || err != nil {
+		t.Errorf("it goes on with another token: %v", err)
+	}
+	if who, ok, err := w.server.bearer(session, true); !ok || err != nil || !who.session {
+		t.Errorf("it does not go on with the same: %v", err)
+	}
+}
+
 func TestLinksEnd(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -137,7 +138,7 @@ func (s *authenticator) bearer(token string, all bool) (who caller, ok bool, err
 
 // fileHolder bears the one token of the state folder, which does not end.
 func (s *authenticator) fileHolder() caller {
-	return caller{Identity: access.Identity{Name: "token", Roles: []access.Role{access.Admin}}, holder: tokens.Holder{File: true}}
+	return caller{Identity: access.Identity{Name: "token", Roles: []access.Role{access.Admin}}, holder: tokens.Holder{FileHash: hashOf(s.config.Token)}}
 }
 
 func (s *authenticator) tokenHolder(t tokens.Token) caller {
@@ -150,8 +151,8 @@ func (s *authenticator) tokenHolder(t tokens.Token) caller {
 // gone, or a user who may not connect any more, it is over.
 func (s *authenticator) sessionHolder(h tokens.Holder) (who caller, ok bool) {
 	switch {
-	case h.File:
-		return s.fileHolder(), s.config.Token != ""
+	case h.FileHash != "":
+		return s.fileHolder(), s.config.Token != "" && same(h.FileHash, hashOf(s.config.Token))
 	case h.Token != "":
 		t, ok := s.config.Tokens.ByID(h.Token)
 		return s.tokenHolder(t), ok
@@ -204,6 +205,11 @@ func (s *authenticator) whileKnown(ctx context.Context, who caller) (context.Con
 func same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
 }
 
 // whoami tells a client who it is.
