@@ -326,47 +326,6 @@ func TestManyWatchers(t *testing.T) {
 	seen.Wait()
 }
 
-// A turn that nobody wants any more is ended, but not while something is going
-// on in it.
-func TestIdleTurnsEnd(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.TurnIdle = time.Millisecond })
-	until(t, "the end of an idle turn", func() bool {
-		begun, err := w.client.Begin(w.ctx(), api.TurnSpec{})
-		if err != nil {
-			return client.IsNotFound(err) // it was over before it could be told of
-		}
-		_, err = w.client.Turn(w.ctx(), begun.TurnID)
-		return client.IsNotFound(err)
-	})
-	until(t, "the end of all", func() bool { return len(w.turns.Active()) == 0 })
-}
-
-func TestBusyTurnsAreNotIdle(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.TurnIdle = hangLimit }) // the test lets it expire
-	busy, err := w.turns.Begin(turn.Spec{ID: "busy"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.server.leases.begin(busy)
-	a := w.server.leases.all[busy]
-	a.idle.Stop()
-	release, err := w.server.leases.hold(busy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.server.leases.expire(a)
-	if _, active := w.turns.Turn("busy"); !active {
-		t.Error("a turn was ended in the middle of something")
-	}
-	release()
-	w.server.leases.expire(a)
-	if _, err := w.server.leases.hold(busy); !client.IsNotFound(err) {
-		t.Errorf("hold after the end: %v", err)
-	}
-}
-
 // The end of the daemon ends streams, and turns that live by one.
 func TestCloseEndsStreams(t *testing.T) {
 	t.Parallel()

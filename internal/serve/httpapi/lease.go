@@ -101,6 +101,24 @@ func (s *leases) hold(t *turn.Turn) (release func(), err error) {
 	return l.release(s.idle), nil
 }
 
+// holdFor keeps a turn from being idle for as long as one below it is active.
+func (s *leases) holdFor(parent, child *turn.Turn) {
+	release, err := s.hold(parent)
+	if err != nil {
+		return // it is over, and has aborted its children
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting { // all turns are over
+		release()
+		return
+	}
+	s.ends.Go(func() {
+		<-child.Done()
+		release()
+	})
+}
+
 func isOver(t *turn.Turn) bool {
 	select {
 	case <-t.Done():

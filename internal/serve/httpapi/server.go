@@ -113,8 +113,9 @@ type Config struct {
 	// is 15 s. Stall is how long a client may take nothing, or give nothing of
 	// the request that it has begun; 0 is 10 s.
 	Heartbeat, Stall time.Duration
-	// TurnIdle ends a turn that runs nothing and that nobody has spoken of for
-	// so long, unless the stream that opened it is still there; 0 is one hour.
+	// TurnIdle ends a turn that has run and asked nothing for so long, has no active turn
+	// below it, and was told nothing of the model, unless the stream that opened it is still
+	// there; 0 is one hour.
 	TurnIdle time.Duration
 	// Logger is silent if nil. No secret is ever given to it.
 	Logger hclog.Logger

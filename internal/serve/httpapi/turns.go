@@ -70,9 +70,10 @@ func (s *Server) beginTurn(q *request, spec api.TurnSpec, single bool) (*turn.Tu
 	if _, taken := s.config.Turns.Turn(own.ID); taken {
 		return nil, refuse(codeConflict, "the turn "+spec.TurnID+" is active already", "give another id, or none")
 	}
+	var parent *turn.Turn
 	if spec.ParentTurnID != "" {
-		parent, err := s.turnOf(q, spec.ParentTurnID)
-		if err != nil {
+		var err error
+		if parent, err = s.turnOf(q, spec.ParentTurnID); err != nil {
 			return nil, err
 		}
 		own.ParentID = parent.ID()
@@ -88,19 +89,28 @@ func (s *Server) beginTurn(q *request, spec api.TurnSpec, single bool) (*turn.Tu
 	own.Budget, own.Waits = b, waits
 	s.config.Claim(q.who.Identity, &own)
 	t, err := s.config.Turns.Begin(own)
-	switch {
-	case errors.Is(err, turn.ErrTooMany), errors.Is(err, turn.ErrNoRoom):
-		return nil, refuse(codeQuota, printableUpTo(err.Error(), maxRuleRunes), "end some, and begin it then")
-	case errors.Is(err, turn.ErrTooDeep):
-		return nil, refuse(codeConflict, printable(err.Error()), "do it in this turn")
-	case errors.Is(err, turn.ErrParentOver):
-		return nil, refuse(codeConflict, printable(err.Error()), "begin it without a parent")
-	case errors.Is(err, journal.ErrTurnTaken):
-		return nil, refuse(codeConflict, "a turn "+spec.TurnID+" is on record", "give another id, or none")
-	case err != nil:
-		return nil, refuse(codeUnready, printable(err.Error()), "ask again later")
+	if err != nil {
+		return nil, notBegun(spec, err)
+	}
+	if parent != nil {
+		s.leases.holdFor(parent, t)
 	}
 	return t, nil
+}
+
+// notBegun returns the error of a turn that did not begin.
+func notBegun(spec api.TurnSpec, err error) error {
+	switch {
+	case errors.Is(err, turn.ErrTooMany), errors.Is(err, turn.ErrNoRoom):
+		return refuse(codeQuota, printableUpTo(err.Error(), maxRuleRunes), "end some, and begin it then")
+	case errors.Is(err, turn.ErrTooDeep):
+		return refuse(codeConflict, printable(err.Error()), "do it in this turn")
+	case errors.Is(err, turn.ErrParentOver):
+		return refuse(codeConflict, printable(err.Error()), "begin it without a parent")
+	case errors.Is(err, journal.ErrTurnTaken):
+		return refuse(codeConflict, "a turn "+spec.TurnID+" is on record", "give another id, or none")
+	}
+	return refuse(codeUnready, printable(err.Error()), "ask again later")
 }
 
 // budget is the operator's with what the client asks for on top.
@@ -216,6 +226,11 @@ func (s *Server) model(q *request) error {
 	if err != nil {
 		return err
 	}
+	release, err := s.leases.hold(t) // a host that streams has not forgotten it
+	if err != nil {
+		return err
+	}
+	defer release()
 	switch err := t.Streaming(m.Streaming); {
 	case errors.Is(err, turn.ErrStreamOver):
 		return refuse(codeConflict, err.Error(), "begin another turn, with more streamDurationMs if need be")
