@@ -155,10 +155,11 @@ type Spec struct {
 	// Budget bounds the turn's calls and times; the zero value is the default of package
 	// budget.
 	Budget budget.TurnSpec
-	// Single says that the turn has one batch, with which it begins and ends on record:
-	// a journal that fails is then the batch's results' affair, and after Run the turn
-	// is over, unless results of it wait on record: then at End. A single call of a tool that is confirmed as ReadOnly is put on record
-	// with its result, unless that takes longer than 10 ms.
+	// Single says that the turn has one batch, with which it ends on record, and without an
+	// ID begins: a journal that fails is then the batch's results' affair. After Run the turn
+	// is over, unless results of it wait on record: then at End. A single call of a tool that
+	// is confirmed as ReadOnly is put on record with its result, unless that takes longer
+	// than 10 ms.
 	Single bool
 	// Headless says that nobody can be asked: interactions are denied at once.
 	Headless bool

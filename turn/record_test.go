@@ -74,6 +74,7 @@ func TestOneCommitOfWhatChangesNothing(t *testing.T) {
 		"may change something":  {Spec{Single: true}, callOf("a", "work", 5), 2},
 		"only claims it":        {Spec{Single: true}, callOf("a", "claims", 5), 2},
 		"takes its time":        {Spec{Single: true}, callOf("a", "reads", 500), 2},
+		"in a turn with a name": {Spec{Single: true, ID: "t"}, callOf("a", "work", 5), 3},
 		"in a turn of many":     {Spec{}, callOf("a", "reads", 5), 4},
 		"is refused":            {Spec{Single: true}, callOf("a", "banned", 5), 1},
 		"is of a tool unknown ": {Spec{Single: true}, callOf("a", "nothing", 5), 1},

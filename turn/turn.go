@@ -71,7 +71,7 @@ func newTurn(m *Manager, spec Spec) *Turn {
 
 func (t *Turn) start() error {
 	t.emit(api.Event{Kind: api.EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, Owner: t.info.Owner, ParentID: t.info.ParentID}, nil)
-	if !t.single {
+	if !t.single || !t.recorded.newID { // a name may be taken, which its record tells
 		t.flush()
 	}
 	if t.recorded.err != nil {

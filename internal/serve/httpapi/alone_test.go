@@ -33,14 +33,16 @@ func TestABatchInATurnOfItsOwn(t *testing.T) {
 func TestAStreamOfATurnOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	var kinds []api.EventKind
-	results, err := w.client.RunTurnEvents(w.ctx(), api.TurnSpec{}, []api.Call{callOf("1", "work", fakeArgs{Chatter: 1})}, func(e api.Record) { kinds = append(kinds, e.Kind) })
-	if err != nil || len(results) != 1 {
-		t.Fatalf("%v, %+v", err, results)
-	}
-	want := []api.EventKind{api.EventTurnStart, api.EventQueued, api.EventStarted, api.EventOutput, api.EventFinished, api.EventTurnEnd}
-	if !slices.Equal(kinds, want) {
-		t.Errorf("kinds %q, want %q", kinds, want)
+	for _, id := range []string{"", "named"} {
+		var kinds []api.EventKind
+		results, err := w.client.RunTurnEvents(w.ctx(), api.TurnSpec{TurnID: id}, []api.Call{callOf("1", "work", fakeArgs{Chatter: 1})}, func(e api.Record) { kinds = append(kinds, e.Kind) })
+		if err != nil || len(results) != 1 {
+			t.Fatalf("%v, %+v", err, results)
+		}
+		want := []api.EventKind{api.EventTurnStart, api.EventQueued, api.EventStarted, api.EventOutput, api.EventFinished, api.EventTurnEnd}
+		if !slices.Equal(kinds, want) {
+			t.Errorf("turn %q: kinds %q, want %q", id, kinds, want)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func (s *Server) runAlone(q *request) error {
 	if err := turn.CheckBatch(calls); err != nil {
 		return wrongBatch(err)
 	}
-	t, err := s.beginFor(q, asked.TurnSpec, asked.TurnID == "") // a name may be taken, which its record tells
+	t, err := s.beginFor(q, asked.TurnSpec, true)
 	if err != nil {
 		return err
 	}
