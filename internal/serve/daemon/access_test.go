@@ -2,11 +2,13 @@ package daemon
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
@@ -141,6 +143,36 @@ func TestATurnIsHeldToAnEntryThatComesLater(t *testing.T) {
 	}
 	if o := w.run(id, api.Call{ID: "2", Tool: "lines"}); o.err != nil || o.result.OK() || o.result.Status == api.StatusDenied {
 		t.Errorf("a tool that is not its own by now: %+v %v", o.result, o.err)
+	}
+}
+
+// What a revoked token has begun is aborted, and not what another one of its name has begun
+// since.
+func TestRevokingAbortsOnlyWhatTheTokenHasBegun(t *testing.T) {
+	t.Parallel()
+	d := &daemon{tokens: tokens.Open(t.TempDir()), turns: turn.New(turn.Config{Tool: func(string) (turn.Tool, bool) { return turn.Tool{}, false }})}
+	defer d.turns.Close()
+	d.trail.logger = hclog.NewNullLogger()
+	begin := func(id string) {
+		t.Helper()
+		if _, _, err := d.tokens.Create(tokens.Spec{Name: "ci", Roles: []access.Role{access.Call}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.turns.Begin(turn.Spec{ID: id, Owner: "token ci"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin("old")
+	d.watchTokens()
+	if _, err := d.tokens.Revoke("ci", "uid 0"); err != nil {
+		t.Fatal(err)
+	}
+	begin("new")
+	d.watchTokens()
+	for id, aborted := range map[string]bool{"old": true, "new": false} {
+		if _, err := d.turns.Begin(turn.Spec{ParentID: id}); errors.Is(err, turn.ErrParentOver) != aborted {
+			t.Errorf("the turn %s is aborted: %t", id, !aborted)
+		}
 	}
 }
 

@@ -209,7 +209,7 @@ func (d *daemon) watchTokens() {
 		d.trail.add(c.Who, c.Action, c.What, outcome)
 		d.trail.tokens.NoteChange(c)
 		if c.Ended != "" {
-			d.abortOf("token " + c.Ended)
+			d.abortOf("token "+c.Ended, c.At)
 		}
 		if c.Unrevoked == "" {
 			continue
@@ -220,9 +220,13 @@ func (d *daemon) watchTokens() {
 	}
 }
 
-// abortOf aborts an identity's turns.
-func (d *daemon) abortOf(owner string) {
+// abortOf aborts an identity's turns that began before a time, or all of them if it is zero:
+// later ones are of another token of the name.
+func (d *daemon) abortOf(owner string, before time.Time) {
 	for _, info := range d.turns.Active() {
+		if !before.IsZero() && !info.StartedAt.Before(before) {
+			continue
+		}
 		if t, ok := d.turns.Turn(info.TurnID); ok && t.Owner() == owner {
 			t.Abort(api.ReasonUser)
 		}
