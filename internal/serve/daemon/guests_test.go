@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +51,23 @@ func TestGuestsOfOlderConfigurations(t *testing.T) {
 	}
 	if _, err := os.Stat(plain.State); err != nil {
 		t.Error(err)
+	}
+}
+
+// A reload that leaves nobody in access warns of it as a start does.
+func TestGuestsAfterAReload(t *testing.T) {
+	t.Parallel()
+	const said = "everybody whom socket lets in may do everything"
+	w := newWorld(t, "socket: {uids: [12345]}\naccess: {x: {uids: [1], roles: [watch]}}\n")
+	d := w.daemon()
+	if strings.Contains(d.log.text(), said) {
+		t.Error("it warns of what is not so")
+	}
+	w.configure("socket: {uids: [12345]}\n")
+	d.signal(syscall.SIGHUP)
+	d.waitLog("configuration loaded")
+	if !strings.Contains(d.log.text(), said) {
+		t.Error("nothing says that guests may do everything by now")
 	}
 }
 

@@ -48,6 +48,9 @@ func (d *daemon) reload() {
 		d.host.EndIdle()
 	}
 	d.prestart()
+	if len(before.loaded.Access) > 0 {
+		d.tellGuests()
+	}
 	for _, path := range diff.Restart {
 		d.logger.Warn("the setting "+path+" has changed, and takes effect when the daemon is restarted", "setting", path)
 	}
