@@ -22,10 +22,11 @@ func (q *request) own(id string) string {
 // ownMark is in no id that a client may give.
 const ownMark = "@"
 
-// ids are what a client may mean by an id: as it is told it, or as it has named it.
+// ids are what a client may mean by an id: as it has named it, or as it is told it. Its own
+// comes first, so that reads and calls speak of one turn.
 func (q *request) ids(id string) []string {
 	if own := q.own(id); own != id {
-		return []string{id, own}
+		return []string{own, id}
 	}
 	return []string{id}
 }

@@ -330,3 +330,27 @@ func TestToolsOfAnIdentity(t *testing.T) {
 		t.Errorf("one that it may use: %s", asked)
 	}
 }
+
+// Who sees everybody's turns means its own by a name that it has given one, as when it
+// makes calls there.
+func TestItsOwnNameComesFirst(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	m.add("seer", []access.Role{access.Call, access.Watch}, nil)
+	for _, who := range []string{"admin", "seer"} {
+		if status, said := m.as(who, "POST", "/api/turns", `{"turnId":"demo"}`); status != 201 {
+			t.Fatalf("%s: %d %s", who, status, said)
+		}
+	}
+	for who, owner := range map[string]string{"seer": "token seer", "watcher": "token admin", "admin": "token admin"} {
+		if status, said := m.as(who, "GET", "/api/turns/demo", ""); status != 200 || !strings.Contains(said, `"owner":"`+owner+`"`) {
+			t.Errorf("as %s: %d %s", who, status, said)
+		}
+	}
+	for _, who := range []string{"seer", "admin"} {
+		m.as(who, "POST", "/api/turns/demo/end", "")
+	}
+	if _, said := m.as("seer", "GET", "/api/history/turns/demo/events", ""); !strings.Contains(said, `"owner":"token seer"`) {
+		t.Errorf("on record: %s", said)
+	}
+}
