@@ -59,7 +59,7 @@ const (
 )
 
 // Begin begins a turn, which End must end. An error says why it cannot: the registry is
-// closed, the id is taken or what else is wrong with spec; ErrTooMany, ErrNoRoom, ErrTooDeep
+// closed, ErrActive, or what else is wrong with spec; ErrTooMany, ErrNoRoom, ErrTooDeep
 // or ErrParentOver; or that the journal cannot be written, by ErrTaken if it knows the id.
 func (m *Manager) Begin(spec Spec) (*Turn, error) {
 	fresh := spec.ID == ""
@@ -86,6 +86,9 @@ func (m *Manager) Begin(spec Spec) (*Turn, error) {
 // ErrTaken is a Journal's error for a turn whose id it has on record.
 var ErrTaken = errors.New("a turn of this id is on record")
 
+// ErrActive is why a turn cannot begin whose id an active one has.
+var ErrActive = errors.New("it is active already")
+
 // MaxDepth bounds the turns above one.
 const MaxDepth = 8
 
@@ -106,7 +109,7 @@ func (m *Manager) admit(t *Turn, spec Spec) error {
 	case m.closed:
 		return errors.New("cannot begin a turn: the registry is closed")
 	case m.active[spec.ID] != nil:
-		return fmt.Errorf("cannot begin turn %q: it is active already; give another id", spec.ID)
+		return fmt.Errorf("cannot begin turn %q: %w; give another id", spec.ID, ErrActive)
 	case len(m.active) >= maxActive:
 		return fmt.Errorf("cannot begin a turn: %d are active; end some", maxActive)
 	}

@@ -40,6 +40,15 @@ func TestResultsComeInCallOrder(t *testing.T) {
 	})
 }
 
+func TestAnActiveTurnsIDIsTaken(t *testing.T) {
+	w := newWorld()
+	turn := w.begin(t, Spec{ID: "t"})
+	if _, err := w.Begin(Spec{ID: "t"}); !errors.Is(err, ErrActive) {
+		t.Errorf("the same id again: %v", err)
+	}
+	turn.End()
+}
+
 func TestExclusiveRunsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

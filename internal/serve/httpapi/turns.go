@@ -67,9 +67,6 @@ func (s *Server) beginTurn(q *request, spec api.TurnSpec, single bool) (*turn.Tu
 		return nil, err
 	}
 	own := turn.Spec{Single: single, ID: q.own(spec.TurnID), AgentID: spec.AgentID, SessionID: spec.SessionID, Headless: spec.Headless, Owner: q.who.Name}
-	if _, taken := s.config.Turns.Turn(own.ID); taken {
-		return nil, refuse(codeConflict, "the turn "+spec.TurnID+" is active already", "give another id, or none")
-	}
 	var parent *turn.Turn
 	if spec.ParentTurnID != "" {
 		var err error
@@ -101,6 +98,8 @@ func (s *Server) beginTurn(q *request, spec api.TurnSpec, single bool) (*turn.Tu
 // notBegun returns the error of a turn that did not begin.
 func notBegun(spec api.TurnSpec, err error) error {
 	switch {
+	case errors.Is(err, turn.ErrActive):
+		return refuse(codeConflict, "the turn "+spec.TurnID+" is active already", "give another id, or none")
 	case errors.Is(err, turn.ErrTooMany), errors.Is(err, turn.ErrNoRoom):
 		return refuse(codeQuota, printableUpTo(err.Error(), maxRuleRunes), "end some, and begin it then")
 	case errors.Is(err, turn.ErrTooDeep):
