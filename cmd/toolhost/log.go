@@ -85,6 +85,10 @@ func newPrune(flags *logFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Drop old turns from the journals, and close those whose host died", Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// How long a journal is kept is the configuration's to say, whoever names its folder.
+			if err := flags.configure("--config " + os.DevNull); err != nil {
+				return err
+			}
 			dir, err := flags.dir()
 			if err != nil {
 				return err
@@ -125,14 +129,19 @@ func ownedError(dirs []string) error {
 	return exit.With(exit.Failed, errors.Join(list...))
 }
 
+// configure reads where journals are, and how long they are kept; with the flag without
+// it need not be read.
+func (f *logFlags) configure(without string) (err error) {
+	f.journal.configured, err = loadFor(config.Options{Path: f.config, Flags: retentionKeys.layer(f.journal.given)}, without, "state", "journal")
+	return err
+}
+
 // dir is the folder that is read.
 func (f *logFlags) dir() (string, error) {
-	if f.journal.state == "" {
-		loaded, err := loadFor(config.Options{Path: f.config, Flags: retentionKeys.layer(f.journal.given)}, "--state", "state", "journal")
-		if err != nil {
+	if f.journal.state == "" && f.journal.configured == nil {
+		if err := f.configure("--state"); err != nil {
 			return "", err
 		}
-		f.journal.configured = loaded
 	}
 	dir, err := f.journal.dir()
 	if err == nil && dir == "" {

@@ -20,22 +20,44 @@ import (
 // deadTurn leaves a turn without an end in a journal of commands.
 func deadTurn(t *testing.T, dir string) (own string) {
 	t.Helper()
-	j, err := state.Claim(dir, journal.Options{})
+	return recorded(t, dir, api.Event{Kind: api.EventTurnStart, TurnID: "dead", Seq: 1, Time: time.Now()})
+}
+
+// recorded leaves events in a journal of commands.
+func recorded(t *testing.T, dir string, events ...api.Event) (own string) {
+	t.Helper()
+	j, err := state.Claim(dir, journal.Options{Retention: journal.Retention{MaxAge: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := api.Event{Kind: api.EventTurnStart, TurnID: "dead", Seq: 1, Time: time.Now()}
-	raw, err := json.Marshal(e)
-	if err == nil {
-		err = journal.Turns{Journal: j}.Append(turn.Record{Record: api.Record{Event: e, JSON: raw}})
-	}
-	if err != nil {
-		t.Fatal(err)
+	for _, e := range events {
+		raw, err := json.Marshal(e)
+		if err == nil {
+			err = journal.Turns{Journal: j}.Append(turn.Record{Record: api.Record{Event: e, JSON: raw}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return j.Dir()
+}
+
+// The configuration says how long turns are kept, also of a folder that a flag names.
+func TestPruneKeepsWhatIsConfigured(t *testing.T) {
+	t.Parallel()
+	dir, file, old := t.TempDir(), filepath.Join(t.TempDir(), "toolhost.yaml"), time.Now().Add(-800*time.Hour)
+	if err := os.WriteFile(file, []byte("journal: {maxAge: infinite}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	recorded(t, dir, api.Event{Kind: api.EventTurnStart, TurnID: "old", Seq: 1, Time: old}, api.Event{Kind: api.EventTurnEnd, TurnID: "old", Seq: 2, Time: old})
+	for _, c := range []struct{ config, want string }{{file, "dropped 0 turns\n"}, {os.DevNull, "dropped 1 turns\n"}} {
+		if got := string(toolhost(t, "log", "prune", "--state", dir, "--config", c.config)); got != c.want {
+			t.Errorf("with %s toolhost says %q, want %q", c.config, got, c.want)
+		}
+	}
 }
 
 // Whoever opens a journal says, once, what became of it before, quiet or not.
