@@ -37,7 +37,7 @@ func (t *Turn) Run(ctx context.Context, calls []Call) ([]*api.Result, error) {
 		return nil, err
 	}
 	defer results.Close()
-	return slices.Collect(results.All()), nil
+	return slices.AppendSeq(make([]*api.Result, 0, len(calls)), results.All()), nil
 }
 
 // RunBatch is Run for many or large results, which are to be had one by one: while others

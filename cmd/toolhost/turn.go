@@ -85,7 +85,7 @@ func runTurn(flags *turnFlags, path string) error {
 	}
 	s := session{app: k, tools: tools, calls: turnCalls(calls), spec: turn.Spec{Budget: bounds}}
 	results, err := s.run()
-	if results == nil {
+	if err != nil && results == nil {
 		return err
 	}
 	for i, r := range results {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,5 +23,21 @@ func TestTurnCalls(t *testing.T) {
 	}
 	if calls[0].ID != "a" || len(calls[4].ID) != maxTurnID {
 		t.Errorf("ids %q and %q have changed", calls[0].ID, calls[4].ID)
+	}
+}
+
+// A batch without calls has its results, too, in whatever shape.
+func TestResultsOfNoCalls(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"list": "[]", "answer": `{"role":"assistant","content":[{"type":"text","text":"Done."}]}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, args := range map[string][]string{"[]\n": {filepath.Join(dir, "list")}, "{\"role\":\"user\",\"content\":[]}\n": {"--format", "anthropic", filepath.Join(dir, "answer")}} {
+		if got := string(toolhost(t, append([]string{"turn", "--state", "none"}, args...)...)); got != want {
+			t.Errorf("turn %s prints %q, want %q", args, got, want)
+		}
 	}
 }
