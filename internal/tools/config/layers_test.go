@@ -294,6 +294,13 @@ func TestGrantsAcceptSharedUID(t *testing.T) {
 	}
 }
 
+// A document may begin with --- behind comments.
+func TestHeaderBehindComments(t *testing.T) {
+	if l := mustLoad(t, "# one\n# two\n---\nlimits: {pids: 5}\n"); l.Config.Limits.Pids != 5 {
+		t.Errorf("%+v", l.Config.Limits)
+	}
+}
+
 func TestNoFile(t *testing.T) {
 	m := sut(world)
 	l, err := Load(Options{Machine: &m})

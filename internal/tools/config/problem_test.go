@@ -181,6 +181,7 @@ var mistakes = []struct{ text, want string }{
 	{"? a\n: b", `is a complex YAML key`},
 	{"%YAML 1.2\n---\na: 1", `is a YAML directive`},
 	{"state: /a\n---\nstate: /b", `2:1: a second YAML document begins here`},
+	{"# x\n---\nstate: /a\n---\nstate: /b", `4:1: a second YAML document begins here`},
 	{"limits:\n\tmemory: 1", `2:1: found character '	' that cannot start any token: indent with spaces`},
 	{"limits: {memory: 1", `could not find flow mapping end token`},
 	{"state: a: b", `quote text that holds ": "`},

@@ -107,7 +107,8 @@ var notTaken = map[token.Type]string{
 // refuseTokens looks for what is not taken, before the parser builds anything.
 func (p *yamlReader) refuseTokens(tokens token.Tokens) bool {
 	depth, dashes, line := 0, 0, 0
-	for i, t := range tokens {
+	begun := false // by more than comments
+	for _, t := range tokens {
 		if t.Position.Line != line {
 			line, dashes = t.Position.Line, 0
 		}
@@ -124,10 +125,11 @@ func (p *yamlReader) refuseTokens(tokens token.Tokens) bool {
 		case token.SequenceEntryType:
 			dashes++
 		case token.DocumentHeaderType:
-			if i > 0 && !p.failed { // a directive is followed by one, too
+			if begun && !p.failed { // a directive is followed by one, too
 				p.problem(line, t.Position.Column, "a second YAML document begins here: only one is taken, use include")
 			}
 		}
+		begun = begun || t.Type != token.CommentType
 		if depth > maxDepth || dashes > maxDepth {
 			p.problem(line, t.Position.Column, "the nesting is deeper than %d: nothing in this file needs that", maxDepth)
 			return true
