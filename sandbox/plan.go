@@ -65,6 +65,17 @@ const (
 	unlimitedMemory        = 512 << 20
 )
 
+// Within returns s if a call with this much memory may store that, else s with nothing larger
+// than the default.
+func (s Storage) Within(memory int64) Storage {
+	if _, err := s.complete(memory, false); err == nil {
+		return s
+	}
+	least, _ := Storage{}.complete(memory, false)
+	s.WorkspaceBytes, s.TmpBytes, s.ShmBytes = min(s.WorkspaceBytes, least.WorkspaceBytes), min(s.TmpBytes, least.TmpBytes), min(s.ShmBytes, least.ShmBytes)
+	return s
+}
+
 // complete fills in the defaults; persistent is the workspace.
 func (s Storage) complete(memory int64, persistent bool) (Storage, error) {
 	basis, bound := memory, memory/2

@@ -85,7 +85,8 @@ func (l Limits) Over(base Limits) Limits {
 }
 
 // Within returns l, no looser than other in memory, pids, CPU, CPU time, output and open
-// files, where other sets them. What l leaves open is as in DefaultLimits.
+// files, where other sets them. What l leaves open is as in DefaultLimits. A workspace or /tmp
+// too large for the memory is lowered, too, since it counts to that.
 func (l Limits) Within(other Limits) Limits {
 	full := l.Over(DefaultLimits())
 	for _, v := range []struct{ own, filled, bound *int64 }{
@@ -97,6 +98,10 @@ func (l Limits) Within(other Limits) Limits {
 		if *v.bound > 0 {
 			*v.own = min(*v.filled, *v.bound)
 		}
+	}
+	if other.MemoryBytes > 0 {
+		stored := sandbox.Storage{WorkspaceBytes: l.WorkspaceBytes, TmpBytes: l.TmpBytes}.Within(finite(l.MemoryBytes))
+		l.WorkspaceBytes, l.TmpBytes = stored.WorkspaceBytes, stored.TmpBytes
 	}
 	if other.OpenFiles > 0 {
 		l.OpenFiles = min(cmp.Or(l.OpenFiles, defaultOpenFiles), other.OpenFiles)

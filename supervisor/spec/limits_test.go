@@ -45,3 +45,24 @@ func TestWrongLimits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Limits within others only tighten, and what is stored has its place in less memory.
+func TestWithin(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct{ own, want Limits }{
+		{Limits{}, Limits{MemoryBytes: 256 * mib}},
+		{Limits{MemoryBytes: 128 * mib, TmpBytes: 9 * mib}, Limits{MemoryBytes: 128 * mib, TmpBytes: 9 * mib}},
+		{Limits{MemoryBytes: 1024 * mib, WorkspaceBytes: 80 * mib}, Limits{MemoryBytes: 256 * mib, WorkspaceBytes: 80 * mib}},
+		{Limits{MemoryBytes: 1024 * mib, WorkspaceBytes: 200 * mib}, Limits{MemoryBytes: 256 * mib, WorkspaceBytes: 64 * mib}},
+		{Limits{MemoryBytes: 1024 * mib, WorkspaceBytes: 9 * mib, TmpBytes: 400 * mib}, Limits{MemoryBytes: 256 * mib, WorkspaceBytes: 9 * mib, TmpBytes: 32 * mib}},
+		{Limits{MemoryBytes: Unlimited, WorkspaceBytes: 1 << 40}, Limits{MemoryBytes: 256 * mib, WorkspaceBytes: 64 * mib}},
+	} {
+		got := c.own.Within(Limits{MemoryBytes: 256 * mib})
+		if got.MemoryBytes != c.want.MemoryBytes || got.WorkspaceBytes != c.want.WorkspaceBytes || got.TmpBytes != c.want.TmpBytes {
+			t.Errorf("%+v is %+v, want %+v", c.own, got, c.want)
+		}
+	}
+	if got := (Limits{MemoryBytes: 1024 * mib, WorkspaceBytes: 200 * mib}).Within(Limits{Pids: 5}); got.WorkspaceBytes != 200*mib {
+		t.Errorf("%+v", got)
+	}
+}

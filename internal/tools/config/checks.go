@@ -24,9 +24,13 @@ func (b *builder) checkAmounts(l layer) {
 		}
 		var t Tool
 		apply(&t, toolKeys, layer{s.path: s})
-		if err := t.Limits.Validate(); err != nil {
-			b.complain(s.node, "%s", limitError(err))
-		}
+		b.checkLimit(s, t.Limits)
+	}
+}
+
+func (b *builder) checkLimit(s setting, l supervisor.Limits) {
+	if err := l.Validate(); err != nil {
+		b.complain(s.node, "%s", limitError(err))
 	}
 }
 

@@ -167,6 +167,11 @@ func (b *builder) access() {
 			}
 			owners[uid] = g.name
 		}
+		for _, s := range g.set.below("limits") {
+			var one Access
+			apply(&one, accessLimitKeys, layer{s.path: s})
+			b.checkLimit(s, one.Limits)
+		}
 		b.checkQuota(g)
 		b.loaded.Access = append(b.loaded.Access, a)
 		b.accessShown(g)

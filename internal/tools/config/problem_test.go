@@ -22,6 +22,8 @@ var mistakes = []struct{ text, want string }{
 	{"limits: {memory: -1}", `is not a size`},
 	{"limits: {memory: 64KiB}", `1:18: limits.memory: memory limit 65536 is too small for any call: toolhost's own part of one needs 4194304 bytes already`},
 	{"tools: {t: {plugin: bin/search, memory: 4095KiB}}", `memory limit 4193280 is too small for any call`},
+	{"access: {a: {limits: {memory: 1MiB}}}", `1:31: access.a.limits.memory: memory limit 1048576 is too small for any call`},
+	{"access: {a: {limits: {output: 300MiB}}}", `limit output: 314572800 bytes would be held in memory`},
 	{"totals: {memory: 1MiB}", `1:18: totals.memory: memory limit 1048576 is too small for any call`},
 	{"limits: {memory: 4k}", `memory limit 4096 is out of range: take `},
 	{"limits: {memory: true}", `"true" is not a size`},
