@@ -27,7 +27,7 @@ func (c *Catalog) command(entry config.Tool) (Tool, error) {
 	if err != nil {
 		return Tool{}, fmt.Errorf("tool %s (%s): %w", entry.Name, entry.Source, err)
 	}
-	request.Command = &supervisor.Command{Argv: []string{program(spec)}, Tool: tool}
+	request.Command = &supervisor.Command{Argv: []string{spec.Program()}, Tool: tool}
 	return c.offer(entry.Name, entry, request, description, &supervisor.Description{}), nil
 }
 
@@ -77,14 +77,6 @@ func commandTool(spec command.Spec, description *pluginv1.ToolDescription) (*sup
 		},
 		Shell: spec.Shell, Source: raw,
 	})
-}
-
-// program is what is looked up and executed.
-func program(spec command.Spec) string {
-	if spec.Shell {
-		return "sh"
-	}
-	return spec.Argv[0]
 }
 
 func commandDescription(entry config.Tool) *pluginv1.ToolDescription {

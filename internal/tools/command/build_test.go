@@ -178,3 +178,16 @@ func TestBoundsAreDecimal(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The program is the first word as a call has it, not as it is written.
+func TestProgram(t *testing.T) {
+	for want, spec := range map[string]Spec{
+		"/x/{y}/run": {Argv: []string{"/x/{{y}}/run", "{{}}"}},
+		"sh":         {Argv: []string{"ls"}, Shell: true},
+		"":           {},
+	} {
+		if got := spec.Program(); got != want {
+			t.Errorf("%+v: %q, want %q", spec, got, want)
+		}
+	}
+}

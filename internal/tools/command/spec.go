@@ -62,6 +62,21 @@ type Spec struct {
 	TimeoutArgument string
 }
 
+// Program is what is looked up and executed.
+func (s Spec) Program() string {
+	switch {
+	case s.Shell:
+		return "sh"
+	case len(s.Argv) == 0:
+		return ""
+	}
+	w, err := parseWord(s.Argv[0])
+	if err != nil {
+		return s.Argv[0] // Check refuses it
+	}
+	return w.prefix()
+}
+
 // Param is one parameter.
 type Param struct {
 	// Name begins with a letter or _, and goes on with letters, digits, _ and

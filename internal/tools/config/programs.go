@@ -47,7 +47,7 @@ func (t *Tool) program() (setting, []string) {
 		return t.settings["mcp"], t.MCP.Argv
 	case TypeCommand:
 		if !t.Command.Shell {
-			return t.settings["command"], t.Command.Argv
+			return t.settings["command"], []string{t.Command.Program()}
 		}
 	}
 	return setting{}, nil // a plugin is a path

@@ -96,6 +96,9 @@ func TestCommandsBesideTheFile(t *testing.T) {
 	if got := l.Tools[0].Command.Argv[0]; got != "/etc/th/{{odd}}/run" {
 		t.Errorf("the command is %s", got)
 	}
+	if got := l.Tools[0].Command.Program(); got != "/etc/th/{odd}/run" {
+		t.Errorf("the program is %s", got)
+	}
 	if got := l.Tools[1].Command.Argv; !reflect.DeepEqual(got, []string{"run", "./x"}) {
 		t.Errorf("the command is %q", got)
 	}
