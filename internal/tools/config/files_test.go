@@ -155,6 +155,29 @@ func TestInclude(t *testing.T) {
 	}
 }
 
+// Only what the file writes is a pattern, whatever its folder and the home are called.
+func TestIncludeBesideOddNames(t *testing.T) {
+	m := sut(map[string]string{
+		"/a[1]/b*[/toolhost.yaml": "include: [conf.d/*.yaml, ~/*.yaml, \"${MORE}/[x]*.yaml\"]",
+		"/a[1]/b*[/conf.d/x.yaml": "limits: {pids: 9}",
+		"/a1/bb[/conf.d/y.yaml":   "zzz: 1",
+		"/home/m?/x.yaml":         "turn: {maxCalls: 7}",
+		"/home/me/x.yaml":         "zzz: 1",
+		`/more\*/xy.yaml`:         "kill: {grace: 1s}",
+	}, `MORE=/more\*`)
+	m.Home = "/home/m?"
+	l, err := Load(Options{Path: "/a[1]/b*[/toolhost.yaml", Machine: &m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Files) != 4 || l.Config.Limits.Pids != 9 || l.Turn.Budget.MaxCalls != 7 {
+		t.Errorf("files %q, %+v", l.Files, l.Config.Limits)
+	}
+	if want := []string{"/a[1]/b*[/conf.d", "/home/m?", `/more\*`}; !reflect.DeepEqual(l.Sources[:min(len(want), len(l.Sources))], want) {
+		t.Errorf("sources %q, want %q first", l.Sources, want)
+	}
+}
+
 func TestIncludeMistakes(t *testing.T) {
 	for want, files := range map[string]map[string]string{
 		`/etc/th/b.yaml:1:11: include[0]: the file "/etc/th/toolhost.yaml" includes itself`: {

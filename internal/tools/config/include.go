@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Bounds of includes.
@@ -85,12 +87,16 @@ func (l *loader) about(f *file, from *node, wrong string) {
 // include reads the files that f names, and those that patterns find, sorted.
 func (l *loader) include(f *file, s setting, above []string) {
 	for _, item := range s.data.([]*node) {
-		path, wrong := l.path(item)
+		read, pattern := l.path, isPattern(item.value)
+		if pattern {
+			read = l.pattern
+		}
+		path, wrong := read(item)
 		if wrong != "" {
 			l.refuse(item, wrong)
 			continue
 		}
-		if !isPattern(item.value) {
+		if !pattern {
 			l.load(l.below(f, path), item, above)
 			continue
 		}
@@ -98,6 +104,25 @@ func (l *loader) include(f *file, s setting, above []string) {
 			l.load(l.below(f, found), item, above)
 		}
 	}
+}
+
+// literally writes a text as a pattern that finds it alone; literals finds what it has put
+// for a character.
+var (
+	literally = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+	literals  = lazy.Regexp(`\\(.)`)
+)
+
+// pattern is the path of a pattern. The names of folders that the file itself does not write,
+// such as its own, stand for themselves.
+func (l *loader) pattern(n *node) (path, wrong string) {
+	r, own, file := l.reader, *n, *n.file
+	own.file, file.dir = &file, literally.Replace(file.dir)
+	r.machine.Home, r.machine.Environ = literally.Replace(r.machine.Home), nil
+	for _, v := range l.machine.Environ {
+		r.machine.Environ = append(r.machine.Environ, literally.Replace(v))
+	}
+	return r.path(&own)
 }
 
 // glob finds plain files. A pattern may find none: conf.d may be empty.
@@ -125,7 +150,7 @@ func (l *loader) glob(n *node, pattern string) []string {
 // to, where it goes on.
 func (l *loader) searched(pattern string) {
 	folder := filepath.Dir(pattern)
-	for ; isPattern(folder); folder = filepath.Dir(folder) {
+	for ; isPattern(literals().ReplaceAllString(folder, "")); folder = filepath.Dir(folder) {
 		found, _ := fs.Glob(l.machine.Files, inFiles(folder)) // the whole pattern was one
 		for _, name := range found {
 			if info, err := fs.Lstat(l.machine.Files, name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -133,7 +158,7 @@ func (l *loader) searched(pattern string) {
 			}
 		}
 	}
-	l.sources = append(l.sources, folder)
+	l.sources = append(l.sources, literals().ReplaceAllString(folder, "$1"))
 }
 
 func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
