@@ -24,6 +24,8 @@ var mistakes = []struct{ text, want string }{
 	{"tools: {t: {plugin: bin/search, memory: 4095KiB}}", `memory limit 4193280 is too small for any call`},
 	{"access: {a: {limits: {memory: 1MiB}}}", `1:31: access.a.limits.memory: memory limit 1048576 is too small for any call`},
 	{"access: {a: {limits: {output: 300MiB}}}", `limit output: 314572800 bytes would be held in memory`},
+	{"tools: {t: {plugin: bin/search, network: {grants: [a.example], ask: true, grants: [b.example]}}}", `1:75: tools.t.network.grants: key "grants" stands twice, first in line 1: take one out`},
+	{"tools: {t: {plugin: bin/search, network: [{name: a.example, ports: [443], ports: [22]}]}}", `1:75: tools.t.network[0].ports: key "ports" stands twice, first in line 1: take one out`},
 	{"totals: {memory: 1MiB}", `1:18: totals.memory: memory limit 1048576 is too small for any call`},
 	{"limits: {memory: 4k}", `memory limit 4096 is out of range: take `},
 	{"limits: {memory: true}", `"true" is not a size`},
