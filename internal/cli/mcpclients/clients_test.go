@@ -193,3 +193,21 @@ func FuzzSet(f *testing.F) {
 		}
 	})
 }
+
+// What strings and comments hold is not nested, nor does it hide what is.
+func TestNesting(t *testing.T) {
+	c, err := Named("zed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	much := maxDepth + 1
+	for text, want := range map[string]bool{
+		`{"history": ["` + strings.Repeat(`\u001b[31m\"[`, much) + `"]}`:                                                       true,
+		"{// " + strings.Repeat("[", much) + "\n/*" + strings.Repeat("{\n", much) + "*/}":                                      true,
+		`{"x": "` + strings.Repeat("]", much) + `", "a": ` + strings.Repeat("[", much) + `1` + strings.Repeat("]", much) + `}`: false,
+	} {
+		if _, err := c.Set([]byte(text), "toolhost", entry); (err == nil) != want {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // maxDepth bounds the nesting of what is read: hujson goes down as deep as a file does.
@@ -74,10 +76,12 @@ func (c Client) parse(text []byte) (whole hujson.Value, object *hujson.Object, e
 	return whole, object, nil
 }
 
-// deep counts brackets, those of strings and comments too.
+// unnested are strings and comments, whose brackets nest nothing.
+var unnested = lazy.Regexp(`(?s)"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/`)
+
 func deep(text []byte) bool {
 	depth := 0
-	for _, b := range text {
+	for _, b := range unnested().ReplaceAll(text, nil) {
 		switch b {
 		case '{', '[':
 			if depth++; depth > maxDepth {
