@@ -14,7 +14,7 @@ func main() {
 	if len(os.Args) != 3 {
 		log.Fatal("usage: minimal TOOL ARGUMENTS")
 	}
-	host, err := supervisor.New(context.Background(), supervisor.Config{Sandbox: supervisor.Policy{Read: []string{"."}}})
+	host, err := supervisor.New(context.Background(), supervisor.Config{Sandbox: supervisor.Policy{Read: []string{"."}, Allow: []string{"sharedUid"}}})
 	if err != nil {
 		log.Fatal(err)
 	}
