@@ -130,6 +130,10 @@ type Property struct {
 	Type        json.RawMessage `json:"type"`
 	Items       json.RawMessage `json:"items"`
 	Default     json.RawMessage `json:"default"`
+	// AnyOf, OneOf and AllOf have schemas that it must match besides.
+	AnyOf []Property `json:"anyOf"`
+	OneOf []Property `json:"oneOf"`
+	AllOf []Property `json:"allOf"`
 }
 
 // UnmarshalJSON takes true and false, too.
@@ -141,8 +145,37 @@ func (p *Property) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*object)(p))
 }
 
-// Types are its types; none means any.
-func (p Property) Types() []string { return typesOf(p.Type) }
+// Types are its types, those of its alternatives where it has none itself; none means any.
+func (p Property) Types() []string {
+	if own := typesOf(p.Type); own != nil {
+		return own
+	}
+	for _, all := range p.AllOf {
+		if types := all.Types(); types != nil {
+			return types
+		}
+	}
+	var types []string
+	for _, one := range slices.Concat(p.AnyOf, p.OneOf) {
+		some := one.Types()
+		if some == nil { // any, text among them
+			return nil
+		}
+		types = append(types, some...)
+	}
+	return types
+}
+
+// items is what it says of a list's items, itself or in one of its alternatives.
+func (p Property) items() (item Property) {
+	_ = json.Unmarshal(p.Items, &item) // without items there is nothing to read
+	for _, one := range slices.Concat(p.AllOf, p.AnyOf, p.OneOf) {
+		if item.Types() == nil {
+			item = one.items()
+		}
+	}
+	return item
+}
 
 // Properties reads a schema's top-level properties.
 func Properties(schema []byte) map[string]Property {
@@ -168,9 +201,7 @@ func Types(schema []byte) map[string][]string {
 func itemTypes(schema []byte) map[string][]string {
 	types := map[string][]string{}
 	for name, property := range Properties(schema) {
-		var item Property
-		_ = json.Unmarshal(property.Items, &item) // without items there is nothing to read
-		types[name] = item.Types()
+		types[name] = property.items().Types()
 	}
 	return types
 }

@@ -52,6 +52,18 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// Optional values have their types behind alternatives in the schemas of Python servers.
+func TestPairsOfAlternatives(t *testing.T) {
+	const schema = `{"properties":{
+		"limit":{"anyOf":[{"type":"integer"},{"type":"null"}]}, "flag":{"oneOf":[{"type":"boolean"},{"type":"null"}]},
+		"tags":{"anyOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}]}, "ns":{"anyOf":[{"type":"array","items":{"type":"integer"}},{"type":"null"}]},
+		"id":{"anyOf":[{"type":"string"},{"type":"integer"}]}, "mode":{"anyOf":[{"const":"5"},{"type":"integer"}]}, "n":{"allOf":[{"minimum":1},{"type":"integer"}]}}}`
+	got, err := Pairs(strings.Fields("limit=5 flag=true tags=1 ns=1 ns=2 id=5 mode=5 n=5"), []byte(schema))
+	if want := `{"flag":true,"id":"5","limit":5,"mode":"5","n":5,"ns":[1,2],"tags":["1"]}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
+
 // The names are a plugin's: they forge no line, and are not endless.
 func TestKeysOfAPlugin(t *testing.T) {
 	types := map[string][]string{"a\nok: forged\x1b[2J": nil, strings.Repeat("b", 1000): nil}
