@@ -27,7 +27,7 @@ func hasSystemd() bool {
 func PlaceRemedy() string { return look().place() }
 
 func (s surroundings) place() string {
-	const parent = "name a cgroup that you may write to: --cgroup-parent /PATH"
+	const parent = "name a cgroup that you may write to: --cgroup-parent /PATH, or cgroupParent in toolhost.yaml"
 	switch {
 	case s.systemd && s.uid == 0:
 		return "type: systemd-run --scope -p Delegate=yes toolhost ... (or use the service: systemctl start toolhost), or " + parent

@@ -17,7 +17,7 @@ func TestRemedies(t *testing.T) {
 		}, "sudo"},
 		"a user":                   {surroundings{systemd: true, uid: 1000, runtime: "/run/user/1000"}, []string{"systemd-run --user --scope -p Delegate=yes toolhost"}, "enable-linger"},
 		"root":                     {surroundings{systemd: true}, []string{"systemd-run --scope -p Delegate=yes toolhost", "systemctl start toolhost"}, "--user"},
-		"root without systemd":     {surroundings{}, []string{"--cgroup-parent"}, "systemctl"},
+		"root without systemd":     {surroundings{}, []string{"--cgroup-parent", "cgroupParent in toolhost.yaml"}, "systemctl"},
 		"a user without systemd":   {surroundings{uid: 1000}, []string{"sudo toolhost", "--cgroup-parent"}, "systemctl"},
 		"another user's elsewhere": {surroundings{uid: 1001, runtime: "/run/user/1001"}, []string{"sudo toolhost"}, "systemctl"},
 	} {

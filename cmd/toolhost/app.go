@@ -158,9 +158,8 @@ func ownPath() (string, error) {
 	return path, nil
 }
 
-// newHost makes one that knows no configuration.
-func newHost(noCgroup bool) (*supervisor.Supervisor, error) {
-	host, err := supervisor.New(context.Background(), supervisor.Config{NoCgroup: noCgroup})
+func newHost(c supervisor.Config) (*supervisor.Supervisor, error) {
+	host, err := supervisor.New(context.Background(), c)
 	if err != nil {
 		return nil, hostError(err)
 	}

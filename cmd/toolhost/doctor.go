@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
+	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -41,7 +42,7 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor [flags]", Short: "Show what this machine offers, and remedies for what it lacks", Args: callargs.Words(0),
 		Long: `Show what this machine offers, and remedies for what it lacks. Exit status 1 if
-calls cannot run.
+calls cannot run. The cgroupParent and the folders of the configuration count.
 
 With --fleet, show the state of the configured fleet instead: its key and
 certificate, and each worker as the daemon sees it.`,
@@ -49,12 +50,19 @@ certificate, and each worker as the daemon sees it.`,
 			if ofFleet {
 				return diagnose(cmd.OutOrStdout(), examineFleet(cmd.Context(), flags), asJSON)
 			}
-			for _, name := range []string{"socket", "config", "url", "token-file", "ca"} {
+			for _, name := range []string{"socket", "url", "token-file", "ca"} {
 				if cmd.Flags().Changed(name) {
 					return exit.Usagef("--%s is for --fleet: add that, or leave it out", name)
 				}
 			}
-			return diagnose(cmd.OutOrStdout(), examine(), asJSON)
+			loaded, err := config.Load(config.Options{Path: flags.config})
+			if err != nil && flags.config != "" {
+				return configError(err)
+			}
+			if err != nil { // this machine is looked at all the same
+				loaded = &config.Loaded{}
+			}
+			return diagnose(cmd.OutOrStdout(), examine(loaded), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -76,12 +84,14 @@ func diagnose(w io.Writer, findings []finding, asJSON bool) error {
 	return nil
 }
 
-func examine() []finding {
-	findings := []finding{checkKernel(), checkMemfd(), checkState()}
-	host, err := newHost(false)
+func examine(loaded *config.Loaded) []finding {
+	findings := []finding{checkKernel(), checkMemfd(), checkState(loaded)}
+	place := supervisor.Config{CgroupParent: loaded.Config.CgroupParent, RuntimeDir: loaded.Config.RuntimeDir, StoreDir: loaded.Config.StoreDir}
+	host, err := newHost(place)
 	if _, ok := errors.AsType[*cgroup.UnavailableError](err); ok {
 		findings = append(findings, failure("cgroup", orWithout(err)))
-		host, err = newHost(true)
+		place.NoCgroup = true
+		host, err = newHost(place)
 	}
 	if err != nil {
 		return append(findings, failure("supervisor", err))

@@ -14,10 +14,8 @@ import (
 // leastStateBytes is the room below which a journal will soon be full.
 const leastStateBytes = 64 << 20
 
-// checkState looks at the folder in which turns and the daemon keep their journals. A
-// configuration that cannot be read names none.
-func checkState() finding {
-	loaded, _ := config.Load(config.Options{})
+// checkState looks at the folder in which turns and the daemon keep their journals.
+func checkState(loaded *config.Loaded) finding {
 	dir, err := stateFolder(loaded)
 	switch {
 	case err != nil:

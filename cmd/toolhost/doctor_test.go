@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,5 +39,18 @@ func TestDoctorLooksAtTheStateFolder(t *testing.T) {
 		if (got.Level == levelOK) != (want == "") || !strings.Contains(got.Detail, want) || (got.Remedy == "") != (want == "") {
 			t.Errorf("%s: %+v, want %q", path, got, want)
 		}
+	}
+}
+
+// Doctor looks where the configuration has calls made.
+func TestDoctorGoesByTheConfiguration(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "toolhost.yaml")
+	if err := os.WriteFile(path, []byte("cgroupParent: /no/such\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(testBinary(t), asToolhost, "doctor", "--config", path)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), `parent cgroup "/no/such"`) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
