@@ -131,7 +131,7 @@ var ownRows = []string{
 // alsoSet is what else the configuration says of the tool, under its keys.
 func alsoSet(entry config.Tool, tier, net string) (rows []setting) {
 	for _, v := range entry.Values() {
-		key := strings.TrimPrefix(v.Path, "tools."+entry.Name+".")
+		key := v.Path
 		if tier == sandbox.TierNone && config.NeedsSandbox(key) {
 			v.Text = "not in force: no sandbox"
 		}

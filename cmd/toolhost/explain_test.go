@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/tools/config"
@@ -36,5 +38,34 @@ func TestExplainWithoutASandbox(t *testing.T) {
 		if found != len(want) {
 			t.Errorf("%s: %d rows", tier, found)
 		}
+	}
+}
+
+// Of a server's tool the settings have their own names, whoever has set them.
+func TestExplainAServersTool(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "toolhost.yaml")
+	if err := os.WriteFile(path, []byte("tools: {s: {mcp: [server], pids: 9, tools: {read: {timeout: 5s, tmp: 4MiB}}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := config.Load(config.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := loaded.Tools[0].Of("read")
+	one.Name = loaded.Tools[0].Name
+	rows, tmp := alsoSet(one, sandbox.TierNone, "none"), ""
+	for _, row := range rows {
+		if strings.HasPrefix(row.Name, "tools.") {
+			t.Errorf("%+v", row)
+		}
+		if row.Name == "tmp" {
+			tmp = row.Value
+		}
+	}
+	if tmp != "not in force: no sandbox" {
+		t.Errorf("tmp is %q in %+v", tmp, rows)
+	}
+	if rows := alsoSet(one, sandbox.TierNative, sandbox.NetworkGrants); !slices.ContainsFunc(rows, func(s setting) bool { return s.Name == "connections" }) {
+		t.Errorf("the limits of the network are missing in %+v", rows)
 	}
 }

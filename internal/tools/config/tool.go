@@ -185,12 +185,12 @@ func (t Tool) Request() supervisor.Request {
 	return r
 }
 
-// Values lists all settings of the tool with their sources, in the order of the
-// table of keys; built-in ones, too, where they are values.
+// Values lists all settings of the tool with their sources, by their keys as for Value and
+// in the order of the table of keys; built-in ones, too, where they are values.
 func (t Tool) Values() []Value {
 	all := builtIn(commonKeys)
 	all.over(t.settings)
-	return all.values(toolKeys, t.path())
+	return all.values(toolKeys, "")
 }
 
 // Value finds one of Values by its key: "timeout", "stream.gap", "memory".
