@@ -60,7 +60,7 @@ func newLog() *cobra.Command {
 }
 
 func (f *logFlags) registerSocket(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.socket, "socket", "", "ask the daemon at this `PATH` for its journal, instead of reading folders (default $"+socketVariable+", where no folder is named)")
+	cmd.Flags().StringVar(&f.socket, "socket", "", "ask the daemon at this `PATH` for its journal, instead of reading folders (default $"+socketVariable+", where no folder and no configuration is named)")
 }
 
 func newReplay(flags *logFlags) *cobra.Command {
@@ -151,7 +151,7 @@ func (f *logFlags) dir() (string, error) {
 }
 
 func (f *logFlags) with(do func(record) error) error {
-	if f.socket == "" && f.journal.state == "" && os.Getenv(state.Variable) == "" {
+	if f.socket == "" && f.journal.state == "" && f.config == "" && os.Getenv(state.Variable) == "" {
 		f.socket = os.Getenv(socketVariable)
 	}
 	if f.socket != "" {

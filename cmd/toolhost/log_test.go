@@ -82,6 +82,22 @@ func TestWhatWasFoundInTheJournalIsTold(t *testing.T) {
 	}
 }
 
+// A configuration that is named counts more than the daemon of the environment.
+func TestLogOfANamedConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	deadTurn(t, dir)
+	file := filepath.Join(t.TempDir(), "toolhost.yaml")
+	if err := os.WriteFile(file, []byte("state: "+dir+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(wait.Context(t), testBinary(t), asToolhost, "log", "--config", file)
+	cmd.Env = append(os.Environ(), state.Variable+"=", socketVariable+"="+filepath.Join(dir, "none.sock"))
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "dead ") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // expectStderr runs toolhost, which says all of the parts, in one line, or nothing.
 func expectStderr(t *testing.T, name string, args []string, parts ...string) {
 	t.Helper()
