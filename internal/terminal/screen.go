@@ -70,7 +70,7 @@ func (s *Screen) Fresh() string {
 		w.half = nil
 	}
 	if s.coloured {
-		fresh = "\x1b[0m"
+		fresh += "\x1b[0m"
 	}
 	if s.open {
 		fresh += "\n"

@@ -21,6 +21,7 @@ func TestFresh(t *testing.T) {
 		{[]string{"\x1b", "[8mx"}, `\x1b[8mx`, "\n"},
 		{[]string{"x\n\u2028"}, "x\n\\u2028", "\n"},
 		{[]string{"\xe6\x97", "\xa5\xe6", "\x9c\xac\n"}, "日本\n", ""},
+		{[]string{"\x1b[31ma\xe6"}, "\x1b[31ma", `\xe6` + "\x1b[0m\n"},
 		{[]string{"a\n\xe6\x97"}, "a\n", `\xe6\x97` + "\n"},
 	} {
 		var out bytes.Buffer
