@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -81,7 +80,15 @@ func loadChecked(path string) (*config.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loaded, cmp.Or(daemon.CheckGroups(loaded), daemon.CheckGrants(loaded, ""), daemon.CheckCertificate(loaded), checkParties(loaded), checkFleet(loaded))
+	var all config.Problems
+	for _, err := range []error{daemon.CheckGroups(loaded), daemon.CheckGrants(loaded, ""), daemon.CheckCertificate(loaded), checkParties(loaded), checkFleet(loaded)} {
+		problems, _ := errors.AsType[config.Problems](err)
+		all = append(all, problems...)
+	}
+	if len(all) > 0 {
+		return loaded, all
+	}
+	return loaded, nil
 }
 
 func reportValid(w io.Writer, loaded *config.Loaded) error {

@@ -1,11 +1,41 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
+
+// All that is wrong is told at once, with its line, whatever finds it.
+func TestValidateTellsAll(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "toolhost.yaml")
+	if err := errors.Join(syscall.Mkfifo(dir+"/a", 0o600), syscall.Mkfifo(dir+"/b", 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	text := `state: state
+socket: {group: no-such-group}
+tls: {cert: /etc/passwd, key: /etc/passwd}
+tools:
+  t: {command: [ls], write: [a, b]}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	_ = validateConfig(&out, path, false)
+	for _, line := range []string{"    2 | socket:", "    3 | tls:", "    5 |   t: {command"} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("%q is missing in\n%s", line, out.String())
+		}
+	}
+	if strings.Count(out.String(), "tools.t: ") != 2 {
+		t.Errorf("not each grant by itself:\n%s", out.String())
+	}
+}
 
 func TestValidateEndsItsLines(t *testing.T) {
 	for text, want := range map[string]string{

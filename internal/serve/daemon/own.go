@@ -74,16 +74,15 @@ func CheckGrants(loaded *config.Loaded, dir string) error {
 	defer guard.Close()
 	own := beforehand(loaded, dir)
 	var problems config.Problems
-	check := func(t config.Tool, path string) {
-		if err := checkGrants(&guard, own, loaded.Config.OwnDirs(), t.Sandbox); err != nil {
-			problems = append(problems, config.Problem{Position: t.Source.Position, Path: path, Message: err.Error()})
+	check := func(t config.Tool) {
+		for _, err := range checkGrants(&guard, own, loaded.Config.OwnDirs(), t.Sandbox) {
+			problems = append(problems, t.Problem(err))
 		}
 	}
 	for _, t := range loaded.Tools {
-		path := "tools." + t.Name
-		check(t, path)
+		check(t)
 		for _, name := range slices.Sorted(maps.Keys(t.MCP.Tools)) {
-			check(t.MCP.Tools[name], path+".tools."+name)
+			check(t.MCP.Tools[name])
 		}
 	}
 	if len(problems) > 0 {
@@ -96,7 +95,7 @@ func CheckGrants(loaded *config.Loaded, dir string) error {
 func CheckPolicy(loaded *config.Loaded, dir string, policy sandbox.Policy) error {
 	var guard sandbox.Guard
 	defer guard.Close()
-	return checkGrants(&guard, beforehand(loaded, dir), loaded.Config.OwnDirs(), policy)
+	return errors.Join(checkGrants(&guard, beforehand(loaded, dir), loaded.Config.OwnDirs(), policy)...)
 }
 
 // beforehand is Own before there are calls: the key of a fleet is made until then.
@@ -108,8 +107,7 @@ func beforehand(loaded *config.Loaded, dir string) sandbox.Own {
 
 // checkGrants looks at each path by itself: one that is missing must not hide
 // another.
-func checkGrants(guard *sandbox.Guard, own sandbox.Own, trusted []string, policy sandbox.Policy) error {
-	var errs []error
+func checkGrants(guard *sandbox.Guard, own sandbox.Own, trusted []string, policy sandbox.Policy) (errs []error) {
 	for _, one := range singly(policy) {
 		resolved, err := one.Resolve()
 		if errors.Is(err, sandbox.ErrKind) {
@@ -123,7 +121,7 @@ func checkGrants(guard *sandbox.Guard, own sandbox.Own, trusted []string, policy
 		}
 		resolved.Close()
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func singly(policy sandbox.Policy) (list []sandbox.Policy) {
