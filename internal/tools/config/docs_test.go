@@ -27,6 +27,7 @@ func keyTable() string {
 	}
 	section("The file", rootKeys)
 	section("Limits: `limits`, and in each class and tool", limitKeys)
+	tableRows(&out, "limits.", []*key{ceilingKey}, false)
 	section("A tool: `tools.TOOL`, beside the keys of a class", toolKeys[:len(toolKeys)-len(commonKeys)])
 	section("A class or tool: `classes.CLASS`, `tools.TOOL`", withoutLimits(commonKeys))
 	section("A single tool of an MCP server: `tools.TOOL.tools.NAME`, beside the keys of a class", serverToolKeys[:1])
@@ -92,6 +93,29 @@ func (k *key) docCell(restart bool) string {
 		return k.doc + " (a change needs a restart)"
 	}
 	return k.doc
+}
+
+// Each key that has a value is in the reference, under its path or below a section's.
+func TestDocsHaveAllKeys(t *testing.T) {
+	table := keyTable()
+	walk(rootKeys, "", func(path string, k *key) {
+		if k.kind == nil {
+			return
+		}
+		for _, section := range []string{"", "limits.", "classes.CLASS.", "tools.TOOL.tools.NAME.", "tools.TOOL."} {
+			if rest, ok := strings.CutPrefix(path, section); ok && strings.Contains(table, "\n| `"+rest+"`") {
+				return
+			}
+		}
+		if !strings.HasPrefix(path, "totals.") { // which are named by the first and the last
+			t.Errorf("%s is missing", path)
+		}
+	})
+	for _, path := range []string{"access.ACCESS.limits.memory", "limits.network"} {
+		if !strings.Contains(table, "\n| `"+path+"`") {
+			t.Errorf("%s is missing", path)
+		}
+	}
 }
 
 // Docs are written from the table of keys.
@@ -190,7 +214,7 @@ func TestSchema(t *testing.T) {
 	for _, text := range []string{
 		"memory: 1", "limits: {memroy: 1}", "limits: {memory: lots}", "limits: {cpu: 100}", "timeouts: {tool_cal: {}}", "kill: {grace: 2}",
 		"tools: {a b: {plugin: x}}", "tools: {t: {}}", "tools: {t: {plugin: x, mcp: [y]}}", "tools: {t: {plugin: x, mode: maybe}}",
-		"tools: {t: {mcp: [x], tools: {a: {zz: 1}}}}", "tools: {t: {command: [x], params: {p: {zz: 1}}}}", "classes: {c: {plugin: x}}",
+		"tools: {t: {mcp: [x], tools: {a: {zz: 1}}}}", "tools: {t: {command: [x], params: {p: {zz: 1}}}}", "classes: {c: {plugin: x}}", "access: {a: {limits: {tmp: 1MiB}}}",
 		"tools: {t: {plugin: x, read: ~/src}}", "secrets: {s: {fil: x}}", "tools: {t: {mcp: []}}", "include: x",
 	} {
 		if validate(text) == nil {

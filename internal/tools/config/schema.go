@@ -85,7 +85,7 @@ func definition(k *key) string {
 	switch {
 	case k.name == "classes":
 		return "class"
-	case k.name == "limits":
+	case find(k.keys, ceilingKey.name) == ceilingKey:
 		return "limits"
 	case k.names == profileNames:
 		return "profile"
