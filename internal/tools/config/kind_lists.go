@@ -229,8 +229,7 @@ var variableKind = &kind{
 	schema: &jsonschema.Schema{Types: []string{"string", "number", "boolean", "null"}},
 	read: func(r *reader, n *node) (any, string) {
 		if n.shape == nothing {
-			name := n.path[strings.LastIndexByte(n.path, '.')+1:]
-			value, set := r.variableOf(name)
+			value, set := r.variableOf(n.value)
 			return variable{value, true, set}, ""
 		}
 		if n.shape == list || n.shape == mapping {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,6 +292,17 @@ func TestGrantsAcceptSharedUID(t *testing.T) {
 	}
 	if got := l.Tools[1].Sandbox.Allow; len(got) > 0 {
 		t.Errorf("allow %q", got)
+	}
+}
+
+// A variable is passed on under its whole name, however long that is.
+func TestLongNamesArePassedOn(t *testing.T) {
+	name := strings.Repeat("N", 100)
+	for _, text := range []string{"env: [" + name + "]", "env: {" + name + ": null}"} {
+		l := mustLoad(t, "tools: {t: {plugin: bin/search, "+text+"}}", name+"=v")
+		if got := l.Tools[0].Env; !slices.Equal(got, []string{name + "=v"}) || len(l.Warnings) > 0 {
+			t.Errorf("%s: %q, %v", text, got, l.Warnings)
+		}
 	}
 }
 

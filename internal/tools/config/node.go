@@ -25,7 +25,8 @@ var shapeNames = [...]string{"nothing", "text", "a number", "true or false", "a 
 // of YAML (see yaml.go) and never changed.
 type node struct {
 	shape shape
-	// value is a scalar's: a text's own characters, others as they are written.
+	// value is a scalar's: a text's own characters, others as they are written; of a
+	// variable that is passed on its name.
 	value   string
 	items   []*node
 	entries []entry

@@ -149,6 +149,11 @@ func (r *reader) value(k *key, e entry, g *group, path, name string) {
 		}
 		return
 	}
+	if n.shape == nothing { // a variable that is passed on, for which its kind needs the name
+		named := *n
+		named.value = e.key.value
+		n = &named
+	}
 	data, ok := r.take(k.kind, n)
 	if !ok {
 		return
