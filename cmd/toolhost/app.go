@@ -99,6 +99,7 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	if err != nil {
 		return nil, hostError(err)
 	}
+	outliveReader() // what is made here is removed by Close
 	k := &app{flags: f, loaded: loaded}
 	c := loaded.Config
 	if f.spill != "" { // a folder of the caller's own: nothing is removed there
@@ -114,9 +115,6 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	c.Own = func() sandbox.Own { return own }
 	if k.host, err = supervisor.New(context.Background(), c); err != nil {
 		return nil, hostError(orWithout(err))
-	}
-	if slices.ContainsFunc(loaded.Tools, func(t config.Tool) bool { return pack.Is(t.Plugin.Path) }) {
-		outliveReader()
 	}
 	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Once: f.once, Adjust: f.collect, Warn: k.warn, Notices: k.notice})
 	return k, nil

@@ -14,7 +14,6 @@ import (
 // unpack makes a request for the plugin in a pack, whose copy is kept until the
 // app is closed.
 func (k *app) unpack(r supervisor.Request) (supervisor.Request, error) {
-	outliveReader()
 	r, err := k.packs.Request(r)
 	if err != nil {
 		return r, exit.With(exit.Usage, err)
@@ -39,6 +38,6 @@ func packWarnings(loaded *config.Loaded) (list config.Problems) {
 }
 
 // outliveReader makes writing to a pipe that nobody reads any more an error of the
-// write: copies of packs are still to be removed, and a daemon goes on. The signal is not ignored,
+// write: cgroups, folders and copies of packs are still to be removed, and a daemon goes on. The signal is not ignored,
 // since children would inherit that.
 func outliveReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// A command whose output nobody reads any more leaves nothing behind.
+func TestClosedOutputLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "th") // a short path, for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	file := filepath.Join(dir, "toolhost.yaml")
+	if err := os.WriteFile(file, []byte("dirs: {runtime: run}\ntools: {t: {command: [echo, x]}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"explain", "run"} {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = read.Close()
+		cmd := exec.Command(testBinary(t), asToolhost, command, "--config", file, "t")
+		cmd.Stdout = write
+		err = cmd.Run()
+		_ = write.Close()
+		if code := cmd.ProcessState.ExitCode(); code != 125 {
+			t.Errorf("%s: status %d, %v", command, code, err)
+		}
+		if left, err := filepath.Glob(dir + "/run/h*"); err != nil || len(left) > 0 {
+			t.Errorf("%s left %q, %v", command, left, err)
+		}
+	}
+}
