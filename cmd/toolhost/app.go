@@ -86,9 +86,7 @@ func (f *callFlags) openOnce() (*app, error) {
 	if os.Getenv("GOGC") == "" { // garbage is collected from 16 MiB on, and not from 4: mostly all is over before
 		debug.SetGCPercent(400)
 	}
-	if err := f.trace.begin(); err != nil {
-		return nil, err
-	}
+	f.trace.begin()
 	k, err := f.open()
 	f.trace.mark("open")
 	return k, err
@@ -111,8 +109,11 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 		c.Prestart.Processes = -1 // there is no later call
 	}
 	own := daemon.Own(loaded, f.dataDir(loaded))
-	own.Fixed = append(own.Fixed, f.trace.files()...)
-	c.Own = func() sandbox.Own { return own }
+	c.Own = func() sandbox.Own {
+		all := own
+		all.Fixed = slices.Concat(own.Fixed, f.trace.files())
+		return all
+	}
 	if k.host, err = supervisor.New(context.Background(), c); err != nil {
 		return nil, hostError(orWithout(err))
 	}

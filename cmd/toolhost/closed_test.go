@@ -37,3 +37,21 @@ func TestClosedOutputLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A command that makes no call leaves an older trace as it is.
+func TestNoCallKeepsAnOlderTrace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	trace := filepath.Join(dir, "trace.json")
+	for name, mode := range map[string]os.FileMode{"trace.json": 0o600, "plugin": 0o700} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/true\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tool := range []string{"nosuchtool", dir + "/plugin"} {
+		_, code := runIn(dir, testBinary(t), "run", "--trace", trace, tool)
+		if text, err := os.ReadFile(trace); err != nil || string(text) != "#!/bin/true\n" || code == 0 {
+			t.Errorf("%s: status %d, trace %q, %v", tool, code, text, err)
+		}
+	}
+}

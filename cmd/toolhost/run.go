@@ -96,6 +96,9 @@ func runOne(k *app, tool turn.Tool, arguments json.RawMessage) error {
 		app: k, tools: map[string]turn.Tool{tool.Name: tool}, single: true, passes: command,
 		calls: []turn.Call{{ID: rand.Text(), Tool: tool.Name, Arguments: arguments}},
 	}
+	if err := k.flags.trace.create(); err != nil {
+		return err
+	}
 	results, err := s.run()
 	if len(results) == 0 {
 		return err

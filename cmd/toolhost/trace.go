@@ -29,10 +29,11 @@ func (t *tracing) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.path, "trace", "", "show where the time went, and write it to `FILE` in Chrome's trace format")
 }
 
-// begin opens the file before anything runs, so that a call is not made for a trace
-// that cannot be written.
-func (t *tracing) begin() (err error) {
-	t.last = time.Now()
+func (t *tracing) begin() { t.last = time.Now() }
+
+// create opens the file before the call, which is not made for a trace that cannot be
+// written, but not before it is known that there is a call: an older trace stays.
+func (t *tracing) create() (err error) {
 	if t.path == "" {
 		return nil
 	}
