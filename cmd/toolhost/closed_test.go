@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -53,5 +54,20 @@ func TestNoCallKeepsAnOlderTrace(t *testing.T) {
 		if text, err := os.ReadFile(trace); err != nil || string(text) != "#!/bin/true\n" || code == 0 {
 			t.Errorf("%s: status %d, trace %q, %v", tool, code, text, err)
 		}
+	}
+}
+
+// A plugin is not run to be described where nothing may be.
+func TestToolsRunsNothingThatIsDenied(t *testing.T) {
+	t.Parallel()
+	plugin := filepath.Join(t.TempDir(), "plugin")
+	if err := os.WriteFile(plugin, []byte("#!/bin/true\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(testBinary(t), asToolhost, "tools", plugin)
+	cmd.Env = append(os.Environ(), "TOOLHOST_MODE=deny")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "/plugin is not run to be described: mode is deny (") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

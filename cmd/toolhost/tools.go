@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
 )
 
@@ -113,6 +114,9 @@ func (k *app) describe(word string) ([]toolInfo, error) {
 		if _, none := errors.AsType[*catalog.NotFoundError](err); !none {
 			return infos, exit.With(exit.Failed, err)
 		}
+	}
+	if k.loaded.Default.Mode == turn.ModeDeny {
+		return nil, exit.With(exit.Failed, fmt.Errorf("%s is not run to be described: mode is deny (%s); allow it there", word, source(k.loaded.Default, "mode")))
 	}
 	request, err := k.request(supervisor.Tool{Path: word})
 	if err != nil {
