@@ -63,7 +63,13 @@ func (l *Line) acquire(ctx context.Context) (unlock func(), err error) {
 	return l.dropData, err
 }
 
-func (l *Line) dropData() { l.ask(l.unlock) }
+// dropData does so also where nothing else is left of the line: what holds the data may be
+// a call that could not be killed.
+func (l *Line) dropData() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unlock()
+}
 
 func (l *Line) unlock() {
 	if l.data.holders--; l.data.holders == 0 {
