@@ -13,12 +13,21 @@ import (
 
 // Key is the same for policies that make the same call of a process. It tells
 // folders apart that the host has had under one path at different times: links
-// can be pointed elsewhere, folders replaced, and file systems mounted below them.
-func (r Resolved) Key() string {
+// can be pointed elsewhere, folders replaced, and file systems mounted below them. So
+// with a network the host's files that say where names lead.
+func (r Resolved) Key() (key string) {
 	if r.held != nil && r.held.own != nil {
-		return r.held.own.key
+		key = r.held.own.key
+	} else {
+		key = r.key()
 	}
-	return r.key()
+	if r.Network() == NetworkNone {
+		return key
+	}
+	for _, path := range networkFiles { // read by the call, or by what serves its grants
+		key += " " + PathKey(path)
+	}
+	return key
 }
 
 // key is short, so that it costs little to compare.

@@ -306,3 +306,12 @@ func verdictOf(a spec.Answer) relay.Verdict {
 	}
 	return relay.AllowOnce
 }
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -42,6 +42,15 @@ func (n *netSession) left(a relay.Ask) {
 	}
 }
 
+// leftAll is for a relay that has ended, and all connections with it.
+func (n *netSession) leftAll() {
+	n.reportMu.Lock()
+	defer n.reportMu.Unlock()
+	for _, one := range n.asks {
+		one.end()
+	}
+}
+
 // settled forgets a question.
 func (n *netSession) settled(a relay.Ask) {
 	n.reportMu.Lock()

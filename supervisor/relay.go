@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -278,17 +280,35 @@ func packetPair() (*net.UnixConn, *os.File, error) {
 	return conn.(*net.UnixConn), theirs, nil
 }
 
-// watch frees the relay when it has ended.
+// watch frees the relay when it has ended. The processes that it has served have no
+// network any more.
 func (r *relayProcess) watch() {
 	select {
 	case <-r.process.Gone():
 	case <-r.client.Gone():
 	}
+	_ = r.client.Close()
+	<-r.client.Gone() // and all that it has said was heard
+	for _, n := range r.served() {
+		n.leftAll()
+		n.at.Spend()
+	}
 	r.end()
 }
 
-// retire ends the relay when its last session has ended.
+// served are the sessions that have not ended.
+func (r *relayProcess) served() []*netSession {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.sessions))
+}
+
+// retire ends the relay when its last session has ended. What it serves keeps its view of
+// this machine, and so is for no further calls.
 func (r *relayProcess) retire() {
+	for _, n := range r.served() {
+		n.at.Spend()
+	}
 	r.mu.Lock()
 	r.retired = true
 	unused := len(r.sessions) == 0
@@ -300,7 +320,6 @@ func (r *relayProcess) retire() {
 
 // end kills what lives of the relay and frees it.
 func (r *relayProcess) end() {
-	_ = r.client.Close()
 	_ = r.group.Kill()
 	_ = r.process.Kill()
 	ctx, cancel := context.WithTimeout(context.Background(), process.KillTime)
@@ -369,14 +388,5 @@ func (h *relayHost) close() {
 	if r := h.current; r != nil {
 		_ = r.client.Close()
 		<-r.process.Gone()
-	}
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }

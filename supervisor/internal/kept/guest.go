@@ -126,7 +126,7 @@ func (l *Line) rearm(s *stay) error { return s.process.SetTimer(l.needs(s, time.
 // Wear has the processes serve no call but those that are here.
 func (g *Guest) Wear() {
 	if g.line != nil {
-		g.line.ask(func() { g.stay.spent = true })
+		g.line.ask(func() { g.line.spend(g.stay) })
 	}
 }
 

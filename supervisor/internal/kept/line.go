@@ -87,6 +87,7 @@ func (l *Line) newStay(p *process.Process) *stay {
 		})
 		l.unhold()
 	}
+	p.AtSpent = func() { l.ask(func() { l.spend(s) }) }
 	return s
 }
 
@@ -184,6 +185,14 @@ func (l *Line) Once() bool { return l != nil && l.keep.Once }
 // worn: it has served all the calls that it may.
 func (l *Line) worn(s *stay) bool {
 	return s.spent || l.keep.Once && s.served > 0 || l.keep.MaxCalls > 0 && s.served >= l.keep.MaxCalls
+}
+
+// spend has a process serve no calls but those that are here, and end with the last one.
+func (l *Line) spend(s *stay) {
+	s.spent = true
+	if l.current == s && len(s.here) == 0 {
+		l.endIdle()
+	}
 }
 
 // usable says that another call can have the kept process.

@@ -51,8 +51,9 @@ type Process struct {
 	executed                  atomic.Pointer[time.Time] // when the tool's program began, so that it may have done something
 	launcherLost              atomic.Bool               // the launcher has ended, and nobody here has killed it
 	killed                    atomic.Bool               // by Kill
-	// AtEnd is called when the process is freed. It is set before anybody frees it.
-	AtEnd func()
+	// AtEnd is called when the process is freed, AtSpent when it is to serve no further
+	// calls. They are set before anybody frees it, or gives it a network.
+	AtEnd, AtSpent func()
 
 	logger     hclog.Logger
 	tasks      *tasks.Tasks
@@ -118,6 +119,13 @@ func (p *Process) Ended(ctx context.Context) error {
 		}
 	}
 	return p.group.WaitEmpty(ctx)
+}
+
+// Spend says that the process is of no use to further calls.
+func (p *Process) Spend() {
+	if p.AtSpent != nil {
+		p.AtSpent()
+	}
 }
 
 // GiveUp is for processes that SIGKILL does not end: how many there are.
