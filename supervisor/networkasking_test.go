@@ -123,7 +123,7 @@ func TestAnAnswerComesBeforeTheNextCall(t *testing.T) {
 	for id := range times {
 		a := relay.Ask{ID: id}
 		n.asked(a, n.comes(a))
-		if err := n.relay.client.Begin(t.Context(), "s", "1"); err != nil {
+		if err := n.relay.client.Begin(t.Context(), "s", "1", true); err != nil {
 			t.Fatal(err)
 		}
 		if first, second := <-ops, <-ops; first != "answer" || second != "begin" {

@@ -174,3 +174,23 @@ func TestCeilingsOfAProgram(t *testing.T) {
 		}
 	}
 }
+
+// Calls of a kept process that are alone there have each limit to themselves.
+func TestTheLimitsOfAKeptProcess(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	r := reaching(t, l, with("a.test:2222"), "echo a.test:2222 hello")
+	r.Keep = &supervisor.Keep{}
+	r.Limits.Network = network.Limits{TotalConnections: 1, SentBytes: 5, ReceivedBytes: 11} // as much as one needs
+	for _, instance := range []string{"fresh", "reused", "reused"} {
+		wantReached(t, call(t, host, r), instance)
+	}
+	more := reaching(t, l, with("a.test:2222"), "echo a.test:2222 hello", "echo a.test:2222 hello")
+	r.Arguments = more.Arguments
+	if got := call(t, host, r); got.Network.Limit != "connectionsTotal" || got.Instance != "reused" {
+		t.Errorf("two connections of a %s process: %+v", got.Instance, got.Network)
+	}
+}

@@ -62,7 +62,7 @@ func (n *netSession) begin(c *call.Call) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	_ = n.relay.client.Begin(ctx, n.id, v.name) // if this fails, so does its report, which says why
+	_ = n.relay.client.Begin(ctx, n.id, v.name, !v.shared) // if this fails, so does its report, which says why
 }
 
 // visit is a call's time at a process that several may have.

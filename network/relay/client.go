@@ -183,9 +183,10 @@ func (c *Client) Open(s Session, files []*os.File) (opened func(context.Context)
 	}, nil
 }
 
-// Begin says that a kept process serves a call of that name from now on.
-func (c *Client) Begin(ctx context.Context, session, call string) error {
-	_, err := c.ask(ctx, message{Op: opBegin, Of: session, Call: call})
+// Begin says that a kept process serves a call of that name from now on, alone if no
+// other call is there: then it has the limits of connections and bytes in all to itself.
+func (c *Client) Begin(ctx context.Context, session, call string, alone bool) error {
+	_, err := c.ask(ctx, message{Op: opBegin, Of: session, Call: call, Alone: alone})
 	return err
 }
 

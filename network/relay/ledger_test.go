@@ -113,7 +113,7 @@ func TestASessionThatEndsReportsItsCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, call := range []string{"a", "b"} {
-		if err := client.Begin(t.Context(), "s", call); err != nil {
+		if err := client.Begin(t.Context(), "s", call, false); err != nil {
 			t.Fatal(err)
 		}
 	}

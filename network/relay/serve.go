@@ -74,7 +74,7 @@ func (s *server) take(m message, files []*os.File) {
 		case found == nil:
 			reply.Error = "there is no such session"
 		case m.Op == opBegin:
-			found.ledger.begin(m.Call, found.refusedInside())
+			found.begin(m.Call, m.Alone)
 		case m.Op == opReport:
 			reply.Report = found.reportOf(m.Call)
 		default:

@@ -270,6 +270,17 @@ func (s *session) undelivered() bool {
 	return false
 }
 
+// begin counts for a call that comes to a kept process. One that is alone there has the
+// limits to itself; those that are there at once have them together.
+func (s *session) begin(call string, alone bool) {
+	if alone {
+		s.sent.sum.Store(0)
+		s.received.sum.Store(0)
+		s.total.Store(0)
+	}
+	s.ledger.begin(call, s.refusedInside())
+}
+
 // report is what there is so far, or what there was.
 func (s *session) report() *api.Network { return s.limited(s.ledger.report(s.refusedInside())) }
 

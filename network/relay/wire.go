@@ -18,7 +18,7 @@ import (
 )
 
 // version is that of the messages; a relay of another version is not used.
-const version = 3
+const version = 4
 
 // controlFD is where a relay finds its socket (SOCK_SEQPACKET).
 const controlFD = 3
@@ -81,6 +81,7 @@ type message struct {
 	Session *Session          `json:"session,omitempty"`
 	Of      string            `json:"of,omitempty"` // the session's ID
 	Call    string            `json:"call,omitempty"`
+	Alone   bool              `json:"alone,omitempty"` // of a call that begins
 	Drain   bool              `json:"drain,omitempty"`
 	Ask     *Ask              `json:"ask,omitempty"`
 	Verdict Verdict           `json:"verdict,omitempty"`
