@@ -52,6 +52,7 @@ var beyondWorkers = map[string]map[string]beyond{
 
 		"TestAPrestartedProcessServesOneCall":               prestarted,
 		"TestAPrestartedProcessReachesNothingBeforeItsCall": {why: prestarted.why, shows: "networkahead_test.go"},
+		"TestACallBeforeItsNetworkIsServed":                 {why: prestarted.why, shows: "networkearly_test.go"},
 		"TestManyCallersOfOnePrestarted":                    prestarted,
 		"TestWhyNothingIsPrestarted":                        prestarted,
 		"TestPrestartReplacesWhatWasDeclared":               prestarted,

@@ -103,9 +103,11 @@ func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
 	return call.Base{
 		Enter: func(ctx context.Context) (func(), error) { return s.enter(ctx, p, line) },
 		Take: func(c *call.Call) (call.Tree, call.Peer) {
-			guest = line.Take(c, counts(p))
-			if _, _, granted := p.Policy.Grants(); guest == nil || granted { // whose network is to be served first
+			if guest = line.Take(c, counts(p)); guest == nil {
 				return nil, nil
+			}
+			if _, _, granted := p.Policy.Grants(); granted { // whose network is to be served first
+				return guest, nil
 			}
 			p.Policy.Close()
 			return guest, guest.Conn()
@@ -133,9 +135,7 @@ func counts(p *prepare.Prepared) int {
 func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kept.Line, guest *kept.Guest, c *call.Call) {
 	defer p.Policy.Close()
 	if guest != nil {
-		err := s.arrive(ctx, p, c, guest)
-		c.Spawned(guest)
-		if err != nil {
+		if err := s.arrive(ctx, p, c, guest); err != nil {
 			c.StartFailed(err)
 			return
 		}

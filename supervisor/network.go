@@ -140,19 +140,23 @@ var _ process.Network = (*netSession)(nil)
 // before its call, until it has that.
 func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error) {
 	if prepared.Work == prepare.ForAhead {
-		p.SetNetwork(&unserved{sockets: sockets})
+		if n := (&unserved{sockets: sockets}); !p.SetNetwork(n) {
+			n.End(time.Time{}, false)
+		}
 		return nil, nil
 	}
-	return s.serveNetwork(ctx, prepared, p, sockets)
+	return s.serveNetwork(ctx, prepared, p, sockets, func() {})
 }
 
-func (s *Supervisor) serveNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error) {
+// serveNetwork calls opening before anything is served.
+func (s *Supervisor) serveNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets, opening func()) (opened func(context.Context) error, err error) {
 	defer sockets.Close()
 	grants, ask, _ := prepared.Policy.Grants()
 	session := &netSession{at: p, id: prepared.ID, visits: map[*call.Call]*visit{}, first: &visit{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]*asking{}}
 	if err := s.relayFor(ctx, session); err != nil {
 		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
 	}
+	opening()
 	wait, err := session.open(relay.Session{
 		ID: session.id, Grants: grants, Ask: ask, Limits: prepared.Bounds.Network, Deny: s.config.DenyNetworks,
 	}, sockets.Files())
@@ -172,7 +176,10 @@ func (s *Supervisor) serveNetwork(ctx context.Context, prepared *prepare.Prepare
 func (n *netSession) open(s relay.Session, files []*os.File) (opened func(context.Context) error, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.at.SetNetwork(n)
+	if !n.at.SetNetwork(n) { // and nobody would end it
+		n.leave()
+		return nil, outcome.ErrEndedStarting
+	}
 	return n.relay.client.Open(s, files)
 }
 
@@ -202,6 +209,12 @@ func (n *netSession) End(by time.Time, drain bool) *api.Network {
 		got = lost(err)
 	}
 	n.ended = got
+	n.leave()
+	return got
+}
+
+// leave is the session's end at its relay, which ends with the last one if it is retired.
+func (n *netSession) leave() {
 	n.relay.mu.Lock()
 	delete(n.relay.sessions, n.id)
 	last := n.relay.retired && len(n.relay.sessions) == 0
@@ -209,7 +222,6 @@ func (n *netSession) End(by time.Time, drain bool) *api.Network {
 	if last {
 		_ = n.relay.client.Close()
 	}
-	return got
 }
 
 // lost returns what is known of a network whose relay has ended.

@@ -38,7 +38,7 @@ func (s *Supervisor) arrive(ctx context.Context, prepared *prepare.Prepared, c *
 		if n.taken.Swap(true) {
 			return nil // it ends
 		}
-		opened, err := s.serveNetwork(ctx, prepared, g.Process, n.sockets)
+		opened, err := s.serveNetwork(ctx, prepared, g.Process, n.sockets, c.Launching)
 		if err != nil {
 			return err
 		}

@@ -25,8 +25,8 @@ import (
 type Base struct {
 	// Enter waits until the call may run; leave gives that back.
 	Enter func(ctx context.Context) (leave func(), err error)
-	// Take gives a call what there is for it without a wait; a nil tree is for one that
-	// Start must bring up.
+	// Take gives a call what there is for it without a wait. A nil Peer is for a tree that
+	// Start must have served first, a nil Tree for one that it must bring up.
 	Take func(c *Call) (Tree, Peer)
 	// Start brings the tool up and reports that to the call. It ends with its context.
 	Start func(ctx context.Context, c *Call)
@@ -64,8 +64,8 @@ type Call struct {
 	done   chan struct{}        // closed when result is made, after over
 	gone   chan struct{}        // closed after done, when no process of the call is left
 	result *api.Result
-	// launching: the starter has asked for a process. spawned is what it got, to be
-	// read when it has ended.
+	// launching: the starter has asked for a process, or let one act that was there
+	// before. spawned is what it got, to be read when it has ended.
 	launching atomic.Bool
 	spawned   Tree
 	// making ends when the result has no more time to become complete in.

@@ -19,6 +19,8 @@ func (o *owner) settle(now time.Time) {
 	switch {
 	case o.state == stateStarting && o.found.StartErr != nil && o.found.Exited:
 		o.failStart(o.found.StartErr, now)
+	case o.state == stateStarting && o.found.Exited && o.marks.older(o.tree):
+		o.failStart(errEndedBefore, now)
 	case complete && o.giveBack(now):
 	case complete:
 		o.to(ended, now)
@@ -47,6 +49,9 @@ func (o *owner) failStart(err error, now time.Time) {
 
 // errWrapper is why a tool never answers though something of it lives on.
 var errWrapper = errors.New("the tool's own process ended before its handshake, and another one holds its output: start the tool itself, with exec in a shell script")
+
+// errEndedBefore is why a process that was there before the call is of no use to it.
+var errEndedBefore = errors.New("the tool's process ended before it was given the call")
 
 // endAlone ends a call of whose two halves only one has come in time.
 func (o *owner) endAlone(now time.Time) {

@@ -176,7 +176,8 @@ func (groupEmptied) take(o *owner, now time.Time) { o.to(emptied, now) }
 
 // What the starter reports.
 
-// Launching says that there may be a process from now on.
+// Launching says that from now on there may be a process, or one that was there before
+// may do something for the call.
 func (c *Call) Launching() { c.launching.Store(true) }
 
 // Spawned says that there are processes.

@@ -127,11 +127,14 @@ func (o *owner) start(now time.Time) {
 	o.cancelWork, o.started = cancel, make(chan struct{})
 	o.output.open()
 	o.leaveQueue()
-	if tree, conn := o.Take(o.Call); tree != nil {
-		close(o.started)
+	tree, conn := o.Take(o.Call)
+	if tree != nil {
 		o.spawned = tree
 		now = time.Now()
 		spawned{tree}.take(o, now)
+	}
+	if conn != nil {
+		close(o.started)
 		connection{conn}.take(o, now)
 		return
 	}
@@ -162,7 +165,8 @@ func (o *owner) work(now time.Time) {
 
 // terminate asks the tool to end, and begins the grace period.
 func (o *owner) terminate(now time.Time) {
-	if signalled := o.signal(); !signalled && o.marks.ready.IsZero() {
+	early := o.marks.ready.IsZero()
+	if early && o.marks.older(o.tree) || !o.signal() && early {
 		o.to(killRequested, now) // there is nobody yet to be given time
 		return
 	}

@@ -67,9 +67,9 @@ func (p *played) note(what string) {
 	}
 }
 
-// bringUp is the starter's part.
-func (p *played) bringUp(ctx context.Context, _ *Call) {
-	p.began, p.dead, p.freed = time.Now(), make(chan struct{}), make(chan struct{})
+// come has its processes begin.
+func (p *played) come(at time.Time) {
+	p.began, p.dead, p.freed = at, make(chan struct{}), make(chan struct{})
 	p.answers, p.told = make(chan *pluginv1.AnswerRequest, maxReplies), make(chan string, 1)
 	p.die = func(by syscall.Signal) {
 		p.released.Do(func() {
@@ -83,6 +83,11 @@ func (p *played) bringUp(ctx context.Context, _ *Call) {
 			})
 		})
 	}
+}
+
+// bringUp is the starter's part.
+func (p *played) bringUp(ctx context.Context, _ *Call) {
+	p.come(time.Now())
 	if p.startHangs {
 		time.Sleep(time.Hour)
 		p.call.StartFailed(errors.New("late"))

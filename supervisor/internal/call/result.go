@@ -52,10 +52,18 @@ func (o *owner) usage() cgroup.Usage {
 	return usage
 }
 
-// ran: the tool's program has begun, or may have.
-func (o *owner) ran() bool { return o.uncertain || o.began() }
+// ran: the tool's program has begun, or may have. One that is older than the call does
+// nothing for it before it answers, or what it asks for is served.
+func (o *owner) ran() bool {
+	return o.uncertain || o.began() && (!o.marks.older(o.tree) || !o.marks.ready.IsZero() || o.launching.Load())
+}
 
 func (o *owner) began() bool { return o.tree != nil && !o.tree.Executed().IsZero() }
+
+// older: the processes' program had begun before the call.
+func (m marks) older(t Tree) bool {
+	return t != nil && !t.Executed().IsZero() && t.Executed().Before(m.admitted)
+}
 
 // makeResult holds what is known of any call.
 func (o *owner) makeResult() *api.Result {

@@ -29,8 +29,17 @@ func (p *Process) Network() Network {
 	return nil
 }
 
-// SetNetwork gives the process what serves its connections.
-func (p *Process) SetNetwork(n Network) { p.network.Store(&n) }
+// SetNetwork gives the process what serves its connections, which ends with it; false if
+// that is freed already.
+func (p *Process) SetNetwork(n Network) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.released {
+		return false
+	}
+	p.network.Store(&n)
+	return true
+}
 
 func (p *Process) endNetwork() {
 	if n := p.Network(); n != nil {
