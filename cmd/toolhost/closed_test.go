@@ -30,7 +30,7 @@ func TestClosedOutputLeavesNothing(t *testing.T) {
 		cmd.Stdout = write
 		err = cmd.Run()
 		_ = write.Close()
-		if code := cmd.ProcessState.ExitCode(); code != 125 {
+		if code := cmd.ProcessState.ExitCode(); code != 141 {
 			t.Errorf("%s: status %d, %v", command, code, err)
 		}
 		if left, err := filepath.Glob(dir + "/run/h*"); err != nil || len(left) > 0 {

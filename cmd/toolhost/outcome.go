@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/cli/exit"
@@ -38,7 +40,7 @@ func finishCall(r *api.Result, flags *callFlags, command bool) error {
 	} else {
 		err = present.Content(stdout, r, terminal.IsTerminal(os.Stdout))
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		return hostError(err)
 	}
 	switch {
@@ -58,6 +60,9 @@ func finishCall(r *api.Result, flags *callFlags, command bool) error {
 	}
 	if code := exitCode(r, command); code != exit.OK {
 		return exit.With(code, nil)
+	}
+	if err != nil {
+		return stdout.End(err)
 	}
 	return nil
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
@@ -81,6 +83,34 @@ func TestStdout(t *testing.T) {
 	out = &Stdout{File: file}
 	if n, err := out.Write([]byte("x")); n != 1 || err != nil || out.End(nil).Code != OK {
 		t.Errorf("%d, %v, %v", n, err, out.End(nil))
+	}
+}
+
+// A command whose reader has gone ends as by SIGPIPE, unless something else went wrong.
+func TestStdoutWithoutAReader(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close()
+	_ = read.Close()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGPIPE)
+	defer signal.Stop(signals)
+	out := &Stdout{File: write}
+	_, _ = out.Write([]byte("x"))
+	_, err = out.Write([]byte("y"))
+	for _, got := range []*Error{out.End(nil), out.End(err)} {
+		if got.Code != 141 || got.Err != nil {
+			t.Errorf("%d, %v", got.Code, got.Err)
+		}
+	}
+	if got := out.End(With(Host, fmt.Errorf("%w, and more", err))); got.Code != Host || got.Err == nil {
+		t.Errorf("%d, %v", got.Code, got.Err)
+	}
+	if got := out.End(With(Timeout, nil)); got.Code != Timeout {
+		t.Errorf("%d, %v", got.Code, got.Err)
 	}
 }
 

@@ -1,11 +1,13 @@
 package exit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -30,24 +32,27 @@ func (s *Stdout) Write(p []byte) (int, error) {
 	err = With(Host, fmt.Errorf("cannot write to standard output: %w; send it elsewhere", err))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed == nil {
-		s.failed = err
-	}
-	return n, err
+	s.failed = cmp.Or(s.failed, err)
+	return n, s.failed
 }
 
 // Fd is the file's, so that a terminal can be told.
 func (s *Stdout) Fd() uintptr { return s.File.Fd() }
 
 // End is how a command ends that returned err: not well if something that it
-// printed was lost, whether or not it noticed.
+// printed was lost, whether or not it noticed. Where only the reader has gone, it ends as by
+// SIGPIPE, without a word.
 func (s *Stdout) End(err error) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if end := Of(err); end.Code != OK || s.failed == nil {
-		return end
+	end := Of(err)
+	if end.Code == OK && s.failed != nil {
+		end = Of(s.failed)
 	}
-	return Of(s.failed)
+	if errors.Is(end, syscall.EPIPE) && error(end) == s.failed {
+		return &Error{Code: SignalBase + int(syscall.SIGPIPE)}
+	}
+	return end
 }
 
 // Run executes a command line, tells its error, and returns the exit code.
