@@ -38,7 +38,7 @@ func (s *streams) open() {
 	p := s.call.p
 	s.spills = capture.OpenSpills(s.call.SpillDir, s.call.SpillTotal)
 	stream := func(name string) *capture.Stream {
-		return capture.NewStream(p.Bounds.OutputBytes, s.spills.File(p.ID+"."+name, p.Bounds.SpillBytes))
+		return capture.NewStream(p.Bounds.OutputBytes, s.spills.File(name, p.Bounds.SpillBytes))
 	}
 	s.stdout, s.stderr = stream("stdout"), stream("stderr")
 }

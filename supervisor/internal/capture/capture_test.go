@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -71,7 +70,8 @@ func FuzzStream(f *testing.F) {
 func TestSpillHoldsTheWholeStream(t *testing.T) {
 	spills := OpenSpills(t.TempDir(), -1)
 	defer spills.Close()
-	s, path := NewStream(4, spills.File("spill", 8)), filepath.Join(spills.dir, "spill")
+	file := spills.File("stdout", 8)
+	s, path := NewStream(4, file), file.path()
 	for _, chunk := range []string{"01", "23", "45", "6", "789"} {
 		s.Write([]byte(chunk))
 	}
@@ -84,7 +84,7 @@ func TestSpillHoldsTheWholeStream(t *testing.T) {
 }
 
 func TestSpillThatCannotBeMadeLosesNothingElse(t *testing.T) {
-	s := NewStream(4, OpenSpills("/proc/nonexistent", -1).File("spill", 8))
+	s := NewStream(4, OpenSpills("/proc/nonexistent", -1).File("stderr", 8))
 	s.Write([]byte("0123456789"))
 	if k := s.Kept(); k.Head != "01" || k.Tail != "89" || k.SpillError == "" {
 		t.Errorf("%+v", k)

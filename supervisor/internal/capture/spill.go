@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 // could else lead what it writes to anywhere.
 type Spills struct {
 	dir   string
+	call  string   // by which its files are named: IDs of calls may come again
 	total int64    // of the folder's files, those of other calls included; negative means any
 	root  *os.Root // nil if it could not be opened, for err
 	err   error
@@ -25,20 +27,20 @@ func OpenSpills(dir string, total int64) *Spills {
 	if dir == "" {
 		return nil
 	}
-	s := &Spills{dir: dir, total: total}
+	s := &Spills{dir: dir, call: rand.Text(), total: total}
 	s.root, s.err = export.Open(dir)
 	return s
 }
 
-// File is one that is not made before it is needed.
-func (s *Spills) File(name string, limit int64) *Spill {
+// File is that of a stream, stdout or stderr, and is not made before it is needed.
+func (s *Spills) File(stream string, limit int64) *Spill {
 	if s == nil {
 		return nil
 	}
 	if s.total >= 0 {
 		limit = min(limit, s.total/2) // there are two streams
 	}
-	return &Spill{of: s, name: name, limit: limit, err: s.err}
+	return &Spill{of: s, name: s.call + "." + stream, limit: limit, err: s.err}
 }
 
 // Close comes after the files'. It removes the oldest files in the folder, of calls that
