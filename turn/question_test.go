@@ -165,6 +165,14 @@ func TestDefaultsBesideABooleanSchema(t *testing.T) {
 	}
 }
 
+// A schema that the library would read in other letters refers to itself for ever.
+func TestSchemaInOtherLetters(t *testing.T) {
+	check, declared := readSchema(api.Interaction{Schema: json.RawMessage(`{"type":"object","$REF":"#","default":{}}`)})
+	if string(declared) != `{}` || check(json.RawMessage(`{"a":1}`)) != nil {
+		t.Errorf("%s", declared)
+	}
+}
+
 // What an interactor answers wrongly is not a yes.
 func TestWrongAnswerOfTheInteractor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (s *Schema) Validate(value any) error {
 // validation might not end: one that is too large or too deep, refers outside
 // itself, or applies too many subschemas to one value, for ever by a cycle.
 func Parse(raw []byte) (*Schema, error) {
-	checked, err := check(raw)
+	checked, raw, err := check(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -89,21 +89,25 @@ func ParseObject(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-func check(raw []byte) (*checker, error) {
+// check gives the document, too, as the library may have it.
+func check(raw []byte) (*checker, []byte, error) {
 	if len(raw) > MaxBytes {
-		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(raw), MaxBytes)
+		return nil, nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(raw), MaxBytes)
 	}
 	if !utf8.Valid(raw) {
-		return nil, errors.New("it is not UTF-8")
+		return nil, nil, errors.New("it is not UTF-8")
 	}
 	if err := wirejson.Check(raw); wirejson.IsUnfit(err) {
-		return nil, err
+		return nil, nil, err
 	}
 	c := &checker{patterns: map[string]size{}}
 	if err := json.Unmarshal(raw, &c.root); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c, c.walk(c.root, 0)
+	if dropMisspelt(c.root) {
+		raw, _ = json.Marshal(c.root) // of what was JSON
+	}
+	return c, raw, c.walk(c.root, 0)
 }
 
 // checker finds what a document would cost. Once it has walked it is only read.

@@ -1,0 +1,71 @@
+package schema
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// What stands below a keyword of the library's.
+const (
+	data       = iota // or nothing
+	subschemas        // one, or a list
+	named             // subschemas by names, which are no keywords
+)
+
+// keywords are all that the library reads.
+var keywords = func() map[string]int {
+	all := map[string]int{"type": data, "items": subschemas, "dependencies": named} // which no field has as a tag
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch one := reflect.TypeFor[*jsonschema.Schema](); {
+		case name == "-":
+		case field.Type == one, field.Type == reflect.SliceOf(one):
+			all[name] = subschemas
+		case field.Type.Kind() == reflect.Map:
+			all[name] = named
+		default:
+			all[name] = data
+		}
+	}
+	return all
+}()
+
+// dropMisspelt takes from a schema what encoding/json would read as a keyword in
+// other letters, such as $REF: to JSON Schema it means nothing, and no bound counts
+// it.
+func dropMisspelt(node any) (dropped bool) {
+	switch n := node.(type) {
+	case []any:
+		for _, one := range n {
+			dropped = dropMisspelt(one) || dropped
+		}
+	case map[string]any:
+		for key, part := range n {
+			below, known := keywords[key]
+			switch {
+			case !known && misspelt(key):
+				delete(n, key)
+				dropped = true
+			case below == subschemas:
+				dropped = dropMisspelt(part) || dropped
+			case below == named:
+				byName, _ := part.(map[string]any)
+				for _, one := range byName {
+					dropped = dropMisspelt(one) || dropped
+				}
+			}
+		}
+	}
+	return dropped
+}
+
+func misspelt(key string) bool {
+	for keyword := range keywords {
+		if strings.EqualFold(key, keyword) {
+			return true
+		}
+	}
+	return false
+}
