@@ -49,10 +49,14 @@ func (p *pricer) payMatch(pattern, text string) {
 	p.pay(max((len(text)+1)*max(p.patterns[pattern].instructions, patternStep/16)/patternStep, 1)) // also where there is no text
 }
 
-func (p *pricer) apply(node, value any) {
+// apply pays for a subschema, and returns how long its error may be.
+func (p *pricer) apply(node, value any) (text int) {
 	schema, ok := node.(map[string]any)
-	if !ok || !p.pay(1) {
-		return
+	if !ok {
+		return p.longest
+	}
+	if !p.pay(1) {
+		return 0
 	}
 	if p.nesting++; p.nesting > maxNesting {
 		p.left = -1
@@ -60,105 +64,127 @@ func (p *pricer) apply(node, value any) {
 	defer func() { p.nesting-- }()
 	for key, part := range schema {
 		if p.left < 0 {
-			return
+			return 0
 		}
-		p.keyword(key, part, value)
+		text = max(text, p.keyword(key, part, value), p.shown(key, part, value))
 	}
+	text += p.longest
+	p.payText(text)
+	return text
 }
 
 // keyword applies what a keyword holds to the same value, or to its parts.
-func (p *pricer) keyword(key string, part, value any) {
+func (p *pricer) keyword(key string, part, value any) (text int) {
 	switch key {
-	case "not", "if", "then", "else":
+	case "not", "if":
 		p.apply(part, value)
+	case "then", "else":
+		return p.apply(part, value)
 	case "allOf", "anyOf", "oneOf":
 		list, _ := part.([]any)
-		for _, one := range list {
-			p.apply(one, value)
-		}
+		return p.list(key, list, value)
 	case "dependentSchemas", "dependencies":
 		named, _ := part.(map[string]any)
 		for _, one := range named {
-			p.apply(one, value)
+			text = max(text, p.apply(one, value))
 		}
 	case "$ref", "$dynamicRef", "$recursiveRef":
 		if ref, ok := part.(string); ok {
 			target, _ := p.resolve(ref) // an error was found when the schema was parsed
-			p.apply(target, value)
+			return p.apply(target, value)
 		}
 	case "enum":
 		list, _ := part.([]any)
 		p.pay(len(list))
 	default:
-		p.children(key, part, value)
+		return p.children(key, part, value)
 	}
+	return text
 }
 
-func (p *pricer) children(key string, part, value any) {
+// list has the errors of all alternatives in that of anyOf, which names them, too.
+func (p *pricer) list(key string, list []any, value any) (text int) {
+	all := 0
+	for _, one := range list {
+		own := p.apply(one, value)
+		text, all = max(text, own), all+own
+	}
+	if key == "allOf" {
+		return text
+	}
+	p.payText(2 * all) // the library joins and formats them
+	return all + len(list)*p.longest
+}
+
+func (p *pricer) children(key string, part, value any) (text int) {
 	switch v := value.(type) {
 	case []any:
-		p.items(key, part, v)
+		return p.items(key, part, v)
 	case map[string]any:
-		p.properties(key, part, v)
+		return p.properties(key, part, v)
 	case string:
 		if pattern, ok := part.(string); ok && key == "pattern" {
 			p.payMatch(pattern, v)
 		}
 	}
+	return 0
 }
 
-func (p *pricer) items(key string, part any, values []any) {
+func (p *pricer) items(key string, part any, values []any) (text int) {
 	list, positions := part.([]any)
 	switch key {
 	case "items", "prefixItems", "additionalItems", "contains", "unevaluatedItems":
 	case "uniqueItems":
 		p.pay(len(values))
-		return
+		return 0
 	default:
-		return
+		return 0
 	}
 	for i, value := range values {
 		switch {
 		case p.left < 0 || positions && i == len(list):
-			return
+			return text
 		case positions:
-			p.apply(list[i], value)
+			text = max(text, p.apply(list[i], value))
 		default:
-			p.apply(part, value)
+			text = max(text, p.apply(part, value))
 		}
 	}
+	return text
 }
 
-func (p *pricer) properties(key string, part any, values map[string]any) {
+func (p *pricer) properties(key string, part any, values map[string]any) (text int) {
 	named, _ := part.(map[string]any)
 	switch key {
 	case "properties":
 		for name, one := range named {
 			if value, ok := values[name]; ok {
-				p.apply(one, value)
+				text = max(text, p.apply(one, value))
 			}
 		}
 	case "patternProperties":
 		for pattern, one := range named {
-			p.each(values, func(name string, value any) {
+			text = max(text, p.each(values, func(name string, value any) int {
 				p.payMatch(pattern, name)
-				p.apply(one, value)
-			})
+				return p.apply(one, value)
+			}))
 		}
 	case "additionalProperties", "unevaluatedProperties":
-		p.each(values, func(_ string, value any) { p.apply(part, value) })
+		return p.each(values, func(_ string, value any) int { return p.apply(part, value) })
 	case "propertyNames":
-		p.each(values, func(name string, _ any) { p.apply(part, name) })
+		return p.each(values, func(name string, _ any) int { return p.apply(part, name) })
 	}
+	return text
 }
 
-func (p *pricer) each(values map[string]any, do func(name string, value any)) {
+func (p *pricer) each(values map[string]any, apply func(name string, value any) (text int)) (text int) {
 	for name, value := range values {
 		if !p.pay(1) {
-			return
+			return 0
 		}
-		do(name, value)
+		text = max(text, apply(name, value))
 	}
+	return text
 }
 
 var errInnerID = errors.New("it has a $id below its root, which would lead its $refs elsewhere")

@@ -107,7 +107,7 @@ func check(raw []byte) (*checker, []byte, error) {
 	if dropMisspelt(c.root) {
 		raw, _ = json.Marshal(c.root) // of what was JSON
 	}
-	return c, raw, c.walk(c.root, 0)
+	return c, raw, c.walk(c.root, 0, 0)
 }
 
 // checker finds what a document would cost. Once it has walked it is only read.
@@ -118,11 +118,13 @@ type checker struct {
 	patterns     map[string]size
 	instructions int // of all patterns, each counted wherever it stands
 	runes        int
+	longest      int // name of a subschema in errors: its place, or what it calls itself
 }
 
 // walk visits every part of the document and measures from each what applies
-// in place.
-func (c *checker) walk(node any, depth int) error {
+// in place. The way to it has so many bytes.
+func (c *checker) walk(node any, way, depth int) error {
+	c.longest = max(c.longest, way+len("validating : "))
 	if depth > MaxDepth {
 		return fmt.Errorf("it is nested deeper than %d", MaxDepth)
 	}
@@ -131,14 +133,14 @@ func (c *checker) walk(node any, depth int) error {
 		if err := c.object(n, depth); err != nil {
 			return err
 		}
-		for _, child := range n {
-			if err := c.walk(child, depth+1); err != nil {
+		for key, child := range n {
+			if err := c.walk(child, way+1+len(key), depth+1); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, child := range n {
-			if err := c.walk(child, depth+1); err != nil {
+			if err := c.walk(child, way+len("/10000"), depth+1); err != nil {
 				return err
 			}
 		}
@@ -153,6 +155,10 @@ func (c *checker) object(n map[string]any, depth int) error {
 	}
 	if _, named := n["$id"].(string); named && depth > 0 {
 		return errInnerID
+	}
+	for _, key := range []string{"$id", "$anchor", "$dynamicAnchor"} {
+		name, _ := n[key].(string)
+		c.longest = max(c.longest, len(name)+len("validating : "))
 	}
 	if pattern, ok := n["pattern"].(string); ok {
 		if err := c.countPattern(pattern); err != nil {
