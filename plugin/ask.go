@@ -48,8 +48,9 @@ type Question struct {
 
 // Ask puts a question to a human and waits for the answer, a JSON value (true
 // for a plain yes). It returns a *DeniedError, which is an ErrDenied, or
-// ctx's cause. At most 8 questions of a call may wait at once: one more is an error, as is a
-// Schema that is not JSON.
+// ctx's cause; the question then stays with the host, and the call's timeout stands still
+// until it is answered there. At most 8 questions of a call may wait at once: one more is an
+// error, as is a Schema that is not JSON.
 func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	if len(q.Schema) > 0 && !(json.Valid(q.Schema) && utf8.Valid(q.Schema)) {
 		return nil, fmt.Errorf("cannot ask %q: its Schema is not JSON in UTF-8: correct it, or leave it out for a yes or no", cut(printable(q.Prompt), maxQuoted))
@@ -58,7 +59,6 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer o.answers.forget(id)
 	ask := &pluginv1.Ask{
 		InteractionId: id, Prompt: printable(q.Prompt), Schema: q.Schema,
 		TimeoutMs: q.Timeout.Milliseconds(), Secret: q.Secret,
@@ -69,12 +69,12 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 		}
 		ask.Requests[key] = &pluginv1.ClientRequest{Method: request.Method, Params: request.Params}
 	}
-	if _, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: ask}}); err != nil {
-		return nil, err
-	}
 	if o.clock != nil {
-		o.clock.pause()
-		defer o.clock.resume()
+		o.clock.pause() // before the answer may come
+	}
+	if _, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: ask}}); err != nil {
+		o.answer(&pluginv1.AnswerRequest{InteractionId: id})
+		return nil, err
 	}
 	select {
 	case a := <-answer:
@@ -87,10 +87,18 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	}
 }
 
+// answer hands an answer to its asker, who may have given up: for the host the question
+// waited until now.
+func (o *Output) answer(a *pluginv1.AnswerRequest) {
+	if o.answers.deliver(a) && o.clock != nil {
+		o.clock.resume()
+	}
+}
+
 // maxQuoted is how much of a prompt an error quotes.
 const maxQuoted = 64
 
-// answers are the questions of a call that nobody has answered yet.
+// answers are the questions of a call that the host has not answered yet.
 type answers struct {
 	mu      sync.Mutex
 	last    int
@@ -114,19 +122,14 @@ func (a *answers) expect() (string, <-chan *pluginv1.AnswerRequest, error) {
 	return id, ch, nil
 }
 
-func (a *answers) forget(id string) {
+// deliver says whether the question waited; a second answer, or a stranger's, is dropped.
+func (a *answers) deliver(answer *pluginv1.AnswerRequest) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.pending, id)
-}
-
-// deliver hands an answer to its asker; a second one, or a stranger's, is
-// dropped.
-func (a *answers) deliver(answer *pluginv1.AnswerRequest) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if ch, ok := a.pending[answer.GetInteractionId()]; ok {
+	ch, waits := a.pending[answer.GetInteractionId()]
+	if waits {
 		delete(a.pending, answer.GetInteractionId())
 		ch <- answer
 	}
+	return waits
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -83,10 +84,54 @@ func TestAskSendsTheWholeQuestion(t *testing.T) {
 		if got := <-done; got.value != nil || !errors.Is(got.err, ErrCancelled) {
 			t.Errorf("got %s, %v", got.value, got.err)
 		}
-		if n := len(out.answers.pending); n != 0 {
-			t.Errorf("%d questions left", n)
+	})
+}
+
+// A question that its asker has given up waits at the host, whose clock stands still and
+// which counts it.
+func TestQuestionsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r record
+		out := NewOutput(r.send)
+		out.clock = newCallContext(t.Context(), time.Minute)
+		defer out.clock.release()
+		began, _ := out.clock.Deadline()
+		for range handshake.MaxQuestions {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			if got := <-ask(ctx, out, Question{}); !errors.Is(got.err, context.DeadlineExceeded) {
+				t.Fatal(got.err)
+			}
+			stop()
+		}
+		if _, err := out.Ask(t.Context(), Question{}); err == nil || len(r.all()) != handshake.MaxQuestions {
+			t.Errorf("one more: %v, and %d were sent", err, len(r.all()))
+		}
+		time.Sleep(2 * time.Minute)
+		for i := range handshake.MaxQuestions {
+			if out.clock.Err() != nil {
+				t.Fatal("the call's time is over")
+			}
+			out.answer(&pluginv1.AnswerRequest{InteractionId: "ask-" + strconv.Itoa(i+1)})
+		}
+		if moved, _ := out.clock.Deadline(); moved.Sub(began) != 2*time.Minute+8*time.Second {
+			t.Errorf("the deadline moved by %v", moved.Sub(began))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !errors.Is(context.Cause(out.clock), ErrDeadline) {
+			t.Errorf("%v", context.Cause(out.clock))
 		}
 	})
+}
+
+// What could not be sent waits for no answer.
+func TestQuestionsThatAreNotSent(t *testing.T) {
+	out := NewOutput(func(*pluginv1.CallEvent) error { return errors.New("gone") })
+	out.clock = newCallContext(t.Context(), time.Minute)
+	defer out.clock.release()
+	if _, err := out.Ask(t.Context(), Question{}); err == nil || len(out.answers.pending) != 0 || out.clock.waits != 0 {
+		t.Errorf("%v, %d pending, %d waits", err, len(out.answers.pending), out.clock.waits)
+	}
 }
 
 func TestAnswersFindTheirOwnQuestion(t *testing.T) {

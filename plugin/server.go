@@ -242,7 +242,7 @@ const (
 // Answer implements toolhost.plugin.v1.Tool.
 func (s *server) Answer(_ context.Context, request *pluginv1.AnswerRequest) (*pluginv1.AnswerResponse, error) {
 	if call := s.call(request.GetCallId()); call != nil {
-		call.out.answers.deliver(request)
+		call.out.answer(request)
 	}
 	return &pluginv1.AnswerResponse{}, nil
 }
