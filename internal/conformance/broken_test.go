@@ -32,6 +32,7 @@ type broken struct {
 	toolgrpc.UnimplementedToolServer
 	fault   string
 	running atomic.Int32
+	told    atomic.Bool // by SIGTERM
 	cancel  chan struct{}
 }
 
@@ -78,6 +79,7 @@ func (b *broken) heedSIGTERM() {
 		if b.fault == "exits-when-told" {
 			os.Exit(0)
 		}
+		b.told.Store(true)
 		_, _ = b.Cancel(context.Background(), nil)
 	}
 }
@@ -270,9 +272,13 @@ func (c *brokenCall) work() error {
 	if c.fault == "cancel-breaks" {
 		return nil
 	}
-	return c.send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: &pluginv1.Result{
+	err := c.send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: &pluginv1.Result{
 		Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_CANCELLED, Message: "cancelled"},
 	}}})
+	if c.fault == "signal-breaks" && c.told.Load() {
+		return c.send(textEvent("more"))
+	}
+	return err
 }
 
 // flood sends without end. A hoarder would keep what is to be sent meanwhile.

@@ -67,6 +67,7 @@ var faults = []struct {
 	{"status", ruleArguments, Fail, "gRPC status InvalidArgument"},
 	{"deaf", ruleCancel, Fail, "Cancel: still running after "},
 	{"cancel-breaks", ruleCancel, Fail, "after Cancel: the stream ended without a result"},
+	{"signal-breaks", ruleCancel, Fail, "after SIGTERM: data after the result"},
 	{"exits-when-told", ruleCancel, Warn, "there is no result of it"},
 	{"unacknowledged", ruleFlush, Fail, "nothing came after its Flush was acknowledged"},
 	{"impatient", ruleFlush, Warn, "ended though its Flush was not acknowledged"},

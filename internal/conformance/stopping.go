@@ -40,6 +40,8 @@ func (b *bench) cancelled(ctx context.Context, i int, call call, r *reply) Findi
 	switch {
 	case byCancel.problem != "":
 		return failed(streamFix, "%s: after Cancel: %s", call.Name, byCancel.problem)
+	case bySignal.problem != "" && !bySignal.silent: // of what is silent the advice is another
+		return failed(streamFix, "%s: after SIGTERM: %s", call.Name, bySignal.problem)
 	case !byCancel.ended && !bySignal.ended:
 		return failed(cancelFix, "%s", detail)
 	case !byCancel.ended || !bySignal.ended:
