@@ -42,7 +42,7 @@ func TestBrokenHandshakes(t *testing.T) {
 		"nosocket":  "not a socket",
 		"cert":      "cannot connect",
 		// No gRPC behind it:
-		"mute":   "socket x answered nothing within 7s, which is not gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does; its last words on stderr: listening",
+		"mute":   "socket x answered nothing within 7s, which is not gRPC: serve toolhost.plugin.v1 on it before the handshake line is printed, as plugin.Serve does; its last words on stderr: listening",
 		"babble": `answered with "HTTP/1.1 400 Bad Request", which is not gRPC`,
 		"hangup": "closed the connection before its result, and lives on",
 		// In Describe:

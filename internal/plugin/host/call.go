@@ -175,7 +175,7 @@ func (c *Conn) explain(ctx context.Context, err error) error {
 		return explained
 	}
 	if said := c.wire.complaint(c.client.Silent()); said != "" {
-		return &ProtocolError{fmt.Sprintf("the tool's socket %s %s, which is not gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does", c.socket, said)}
+		return &ProtocolError{fmt.Sprintf("the tool's socket %s %s, which is not gRPC: serve toolhost.plugin.v1 on it before the handshake line is printed, as plugin.Serve does", c.socket, said)}
 	}
 	if broken := c.client.Broken(); broken != "" {
 		return &ProtocolError{"the host has ended the connection to the tool: " + broken}

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -162,5 +164,19 @@ func TestAFailedStartLeavesNoFolder(t *testing.T) {
 	}})
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); !errors.Is(err, broken) || len(left) > 0 {
 		t.Errorf("%v; %v is left", err, left)
+	}
+}
+
+// Authors go by what the protocol's page says of waiting.
+func TestPatienceInDocs(t *testing.T) {
+	if os.Getenv("TOOLHOST_VM") != "" {
+		t.Skip("the guest has no source tree: this test is the host's")
+	}
+	raw, err := os.ReadFile("../../../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if says := fmt.Sprintf("Within %g s of that the first frame", connectTimeout.Seconds()); !strings.Contains(string(raw), says) {
+		t.Errorf("docs/protocol.md does not say %q", says)
 	}
 }

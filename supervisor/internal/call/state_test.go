@@ -65,6 +65,24 @@ func TestDiagramInDocs(t *testing.T) {
 	}
 }
 
+// Authors go by what the protocol's page says of waiting.
+func TestWaitsInDocs(t *testing.T) {
+	needsDocs(t)
+	raw, err := os.ReadFile("../../../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := fmt.Sprintf("%g s", meetTime.Seconds())
+	for _, says := range []string{
+		"the host waits for " + wait + " after the result", "the stream is read on for " + wait, "lost while the process lives on for " + wait,
+		fmt.Sprintf("more than %d answers", maxReplies),
+	} {
+		if !strings.Contains(string(raw), says) {
+			t.Errorf("docs/protocol.md does not say %q", says)
+		}
+	}
+}
+
 func TestTableIsComplete(t *testing.T) {
 	if len(triggerNames) != int(triggerCount) || len(stateNames) != int(stateDone)+1 {
 		t.Fatalf("%d trigger names for %d triggers, %d state names for %d states", len(triggerNames), triggerCount, len(stateNames), stateDone+1)
