@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/toolhost/toolhost/internal/atomicfile"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/toolrun"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/pack"
 )
@@ -57,6 +58,7 @@ func makePack(cmd *cobra.Command, s pack.Spec, file, dir string) error {
 	if err != nil {
 		return err
 	}
+	toolrun.WriteWarnings(cmd.ErrOrStderr(), d.Warnings)
 	s.Tools = d.Tools
 	s.Version = cmp.Or(s.Version, d.Version)
 	c, err := pack.Collect(s)

@@ -169,6 +169,7 @@ func (f *runFlags) once(cmd *cobra.Command, host *supervisor.Supervisor, t *targ
 		return usage(err)
 	}
 	if !f.json {
+		toolrun.WriteWarnings(os.Stderr, d.Warnings)
 		fmt.Fprintln(os.Stderr, terminal.OneLine(heading(t.tool, described)))
 	}
 	out := cmd.OutOrStdout()

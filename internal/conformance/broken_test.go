@@ -112,6 +112,8 @@ func (b *broken) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1
 		say.Name = "say it"
 	case "reserved":
 		say.Name = reservedName
+	case "wordy":
+		say.Title = strings.Repeat("Say it ", 200)
 	case "nameless":
 		say.Description = ""
 	case "schema":

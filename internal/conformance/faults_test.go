@@ -43,6 +43,7 @@ var faults = []struct {
 	{"duplicate", ruleNames, Fail, `two tools are named "say"`},
 	{"name", ruleNames, Fail, `the name "say it"`},
 	{"reserved", ruleNames, Fail, "belongs to hosts"},
+	{"wordy", ruleAlone, Warn, "its title is cut"},
 	{"nameless", ruleNames, Warn, "say has no description"},
 	{"schema", ruleSchemas, Fail, "its input schema: "},
 	{"schema-list", ruleSchemas, Fail, "its type is array, not object"},

@@ -29,6 +29,8 @@ type Description struct {
 	// ManifestSHA256 is the hash to pin that pack by; empty without one.
 	ManifestSHA256 string `json:"manifestSha256,omitempty"`
 	Tools          []Tool `json:"tools"`
+	// Warnings are of what a host cuts, or leaves out.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Tool is one of its tools.
@@ -61,7 +63,7 @@ type Wish struct {
 
 // NewDescription makes one of the binary at path.
 func NewDescription(path string, d *supervisor.Description) Description {
-	out := Description{Plugin: path, SHA256: d.SHA256, Version: d.Version, Tools: []Tool{}}
+	out := Description{Plugin: path, SHA256: d.SHA256, Version: d.Version, Tools: []Tool{}, Warnings: d.Warnings}
 	for _, t := range d.Tools {
 		a, wish := t.GetAnnotations(), t.GetWish()
 		tool := Tool{
@@ -98,11 +100,19 @@ func (d Description) WriteText(w io.Writer) error {
 	if d.ManifestSHA256 != "" {
 		fmt.Fprintf(&b, "manifest sha256 %s, to pin the pack by\n", d.ManifestSHA256)
 	}
+	WriteWarnings(&b, d.Warnings)
 	for _, t := range d.Tools {
 		t.text(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// WriteWarnings writes each on a line.
+func WriteWarnings(w io.Writer, warnings []string) {
+	for _, warning := range warnings {
+		fmt.Fprintf(w, "warning: %s\n", terminal.OneLine(warning))
+	}
 }
 
 func (t *Tool) text(b *strings.Builder) {

@@ -185,6 +185,17 @@ func TestDescription(t *testing.T) {
 	}
 }
 
+func TestWarningsOfADescription(t *testing.T) {
+	var text, raw strings.Builder
+	described := NewDescription("./do", &supervisor.Description{Warnings: []string{"its title\x1b is cut", "its hint, too"}})
+	if err := errors.Join(described.WriteText(&text), described.WriteJSON(&raw)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "\nwarning: its title\\x1b is cut\nwarning: its hint, too\n") || !strings.Contains(raw.String(), `"its hint, too"`) {
+		t.Errorf("%s%s", text.String(), raw.String())
+	}
+}
+
 func TestHintsAndWishes(t *testing.T) {
 	tool := Tool{
 		Name: "x\x1b", Title: "An X", ReadOnly: new(true), Destructive: new(false), Exclusive: true, InputSchema: json.RawMessage(`{"required":["n"],"properties":{"a":true,"n":{"type":"integer","description":"how many"}}}`),
