@@ -128,6 +128,9 @@ func TestStaticChecks(t *testing.T) {
 			d.Annotations = &pluginv1.Annotations{ReadOnly: new(true), Idempotent: new(true), OpenWorld: new(true)}
 			d.Concurrency = pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE
 		}, checkClaims, Pass, "read-only, idempotent, open-world, exclusive"},
+		{func(d *pluginv1.ToolDescription) {
+			d.Annotations.Destructive, d.Annotations.OpenWorld = new(false), new(false)
+		}, checkClaims, Pass, "additive, closed-world"},
 		{func(d *pluginv1.ToolDescription) { d.Annotations.ReadOnly, d.Wish.Write = new(true), []string{"/x"} }, checkClaims, Fail, "wishes to write /x"},
 		{func(d *pluginv1.ToolDescription) { d.Timeouts.GapMs = -1 }, checkClaims, Fail, "negative"},
 		{func(d *pluginv1.ToolDescription) { d.Timeouts.TimeoutMs, d.Timeouts.SoftBudgetMs = 5, 6 }, checkClaims, Fail, "over its timeout"},

@@ -139,7 +139,9 @@ func claims(tool *pluginv1.ToolDescription) string {
 		{"read-only", a.GetReadOnly()},
 		{"idempotent", a.GetIdempotent()},
 		{"destructive", a.GetDestructive()},
+		{"additive", a != nil && a.Destructive != nil && !*a.Destructive},
 		{"open-world", a.GetOpenWorld()},
+		{"closed-world", a != nil && a.OpenWorld != nil && !*a.OpenWorld},
 		{"exclusive", tool.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE},
 	} {
 		if c.on {

@@ -142,7 +142,7 @@ func schemaText(b *strings.Builder, what string, schema json.RawMessage) {
 	}
 	properties := callargs.Properties(schema)
 	if json.Unmarshal(schema, &s) != nil || len(properties) == 0 {
-		fmt.Fprintf(b, "  %s: none\n", what)
+		fmt.Fprintf(b, "  %s: %s\n", what, unnamed(schema))
 		return
 	}
 	fmt.Fprintf(b, "  %s:\n", what)
@@ -155,6 +155,25 @@ func schemaText(b *strings.Builder, what string, schema json.RawMessage) {
 		fmt.Fprintf(table, "    %s\t%s\t%s\t%s\n", terminal.OneLine(name), terminal.OneLine(orAny(properties[name].Types())), need, terminal.OneLine(properties[name].Description))
 	}
 	_ = table.Flush()
+}
+
+// unnamed says what a schema that names no properties takes.
+func unnamed(schema json.RawMessage) string {
+	var whole callargs.Property
+	var object struct {
+		Additional json.RawMessage `json:"additionalProperties"`
+	}
+	if len(schema) == 0 || json.Unmarshal(schema, &whole) != nil {
+		return "none"
+	}
+	_ = json.Unmarshal(schema, &object) // true and false have no such keyword
+	switch types := whole.Types(); {
+	case !slices.Contains(types, "object"):
+		return terminal.OneLine(orAny(types))
+	case len(object.Additional) > 0 && string(object.Additional) != "false":
+		return "any names"
+	}
+	return "none"
 }
 
 func orAny(types []string) string {
@@ -175,10 +194,17 @@ func (t *Tool) claims() (list []string) {
 	for _, c := range []struct {
 		name string
 		on   *bool
+		says bool
 	}{
-		{"read-only", t.ReadOnly}, {"idempotent", t.Idempotent}, {"destructive", t.Destructive}, {"open-world", t.OpenWorld}, {"exclusive", &t.Exclusive},
+		{"read-only", t.ReadOnly, true},
+		{"idempotent", t.Idempotent, true},
+		{"destructive", t.Destructive, true},
+		{"additive", t.Destructive, false},
+		{"open-world", t.OpenWorld, true},
+		{"closed-world", t.OpenWorld, false},
+		{"exclusive", &t.Exclusive, true},
 	} {
-		if c.on != nil && *c.on {
+		if c.on != nil && *c.on == c.says {
 			list = append(list, c.name)
 		}
 	}

@@ -185,6 +185,19 @@ func TestDescription(t *testing.T) {
 	}
 }
 
+func TestSchemasWithoutNames(t *testing.T) {
+	for schema, want := range map[string]string{
+		``: "none", `{"type":"object"}`: "none", `{"type":"object","additionalProperties":false}`: "none",
+		`{"type":"array","items":{"type":"string"}}`: "array", `{"type":["null","object"],"additionalProperties":{"type":"integer"}}`: "any names", `{}`: "any", `true`: "any",
+	} {
+		var b strings.Builder
+		schemaText(&b, "result", json.RawMessage(schema))
+		if b.String() != "  result: "+want+"\n" {
+			t.Errorf("%s: %q", schema, b.String())
+		}
+	}
+}
+
 func TestWarningsOfADescription(t *testing.T) {
 	var text, raw strings.Builder
 	described := NewDescription("./do", &supervisor.Description{Warnings: []string{"its title\x1b is cut", "its hint, too"}})
@@ -203,7 +216,7 @@ func TestHintsAndWishes(t *testing.T) {
 	}
 	var b strings.Builder
 	tool.text(&b)
-	want := "\nx\\x1b  (An X)\n  arguments:\n    a  any      optional  \n    n  integer  required  how many\n  result: none\n  claims: read-only, exclusive\n  hints: timeout 1m30s, timeout argument ms\n  wishes for: read ~/x, write /y, network, memory 1GiB, 9 processes\n"
+	want := "\nx\\x1b  (An X)\n  arguments:\n    a  any      optional  \n    n  integer  required  how many\n  result: none\n  claims: read-only, additive, exclusive\n  hints: timeout 1m30s, timeout argument ms\n  wishes for: read ~/x, write /y, network, memory 1GiB, 9 processes\n"
 	if b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
