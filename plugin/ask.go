@@ -61,7 +61,7 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	}
 	ask := &pluginv1.Ask{
 		InteractionId: id, Prompt: printable(q.Prompt), Schema: q.Schema,
-		TimeoutMs: q.Timeout.Milliseconds(), Secret: q.Secret,
+		TimeoutMs: max(q.Timeout.Milliseconds(), min(int64(q.Timeout), 1)), Secret: q.Secret,
 	}
 	for key, request := range q.Requests {
 		if ask.Requests == nil {

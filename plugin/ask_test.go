@@ -87,6 +87,22 @@ func TestAskSendsTheWholeQuestion(t *testing.T) {
 	})
 }
 
+// Less than a millisecond is one: 0 would be the host's default.
+func TestAskForAMoment(t *testing.T) {
+	var r record
+	out := NewOutput(r.send)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, timeout := range []time.Duration{0, time.Nanosecond, 1500 * time.Microsecond} {
+		_, _ = out.Ask(ended, Question{Timeout: timeout})
+	}
+	for i, want := range []int64{0, 1, 1} {
+		if got := r.all()[i].GetAsk().GetTimeoutMs(); got != want {
+			t.Errorf("question %d: %d ms, want %d", i, got, want)
+		}
+	}
+}
+
 // A question that its asker has given up waits at the host, whose clock stands still and
 // which counts it.
 func TestQuestionsGivenUp(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/plugin/handshake"
 	"github.com/toolhost/toolhost/internal/stack"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -218,10 +219,16 @@ func (o *owner) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	o.moveTimer(now)
 	question := spec.Question{
 		ID: ask.GetInteractionId(), Prompt: o.p.Mask.Text(ask.GetPrompt()), Schema: o.p.Mask.JSON(ask.GetSchema()),
-		Timeout: prepare.Milliseconds(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
+		Timeout: wished(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
 		Requests: o.clientRequests(ask.GetRequests()),
 	}
 	o.helpers.Go(func() { o.put(question) })
+}
+
+// wished is how long a tool would like to wait for an answer. Any number is a wish: who is
+// asked has a bound for it.
+func wished(ms int64) time.Duration {
+	return max(0, min(prepare.Milliseconds(ms), budget.Infinite-1))
 }
 
 // logEntry is nil for a message of a tool's own.
