@@ -15,7 +15,7 @@ import (
 // Bounds of what a human is asked.
 const (
 	maxPromptBytes       = 16 << 10
-	maxQuestionSchema    = 64 << 10
+	maxQuestionSchema    = 16 << 10            // as a turn has it
 	declined, dismissed  = "decline", "cancel" // the human said no; nobody said anything
 	modeURL              = "url"
 	reasonUser, accepted = "user", "accept"

@@ -85,7 +85,7 @@ func TestElicitation(t *testing.T) {
 		{"nobody there", `{"message":"Which?","requestedSchema":` + form + `}`, supervisor.Answer{Denied: "timeout"}, `{"action":"cancel"}`, true},
 		{"url", `{"mode":"url","message":"Log in","url":"https://example.com","elicitationId":"1"}`, supervisor.Answer{Value: json.RawMessage(`{"":{"action":"accept"}}`)}, `{"action":"accept"}`, true},
 		{"url, nobody there", `{"mode":"url","message":"Log in","url":"https://example.com","elicitationId":"1"}`, supervisor.Answer{Denied: "headless"}, `{"action":"cancel"}`, true},
-		{"too large", `{"message":"Which?","requestedSchema":{"type":"object","description":"` + big(maxQuestionSchema) + `"}}`, supervisor.Answer{}, `{"action":"cancel"}`, false},
+		{"too large", `{"message":"Which?","requestedSchema":{"type":"object","description":"` + big(16<<10) + `"}}`, supervisor.Answer{}, `{"action":"cancel"}`, false},
 		{"bad schema", `{"message":"Which?","requestedSchema":{"type":"array"}}`, supervisor.Answer{}, `must be of type 'object'`, false},
 	} {
 		r := request(argv("asks"), "plain", `{"ask":`+test.ask+`}`, unconfined)
