@@ -74,13 +74,24 @@ func fill(v reflect.Value) {
 		fillMap(v)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			tag := v.Type().Field(i).Tag.Get("json")
+			field := v.Type().Field(i)
+			tag := field.Tag.Get("json")
 			_, options, _ := strings.Cut(tag, ",")
 			if tag != notInJSON && (!v.Field(i).IsZero() || !strings.Contains(options, "omitzero")) {
-				fill(v.Field(i))
+				fill(part(v, field))
 			}
 		}
 	}
+}
+
+// part is a field of a copy. An embedded pointer to an unexported struct cannot be set
+// otherwise, and encoding/json follows it.
+func part(v reflect.Value, field reflect.StructField) reflect.Value {
+	own := v.FieldByIndex(field.Index)
+	if field.Anonymous && !own.CanSet() && field.Type.Kind() == reflect.Pointer && field.Type.Elem().Kind() == reflect.Struct {
+		return reflect.NewAt(field.Type, own.Addr().UnsafePointer()).Elem()
+	}
+	return own
 }
 
 func fillItems(v reflect.Value) {

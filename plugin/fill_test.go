@@ -59,6 +59,31 @@ func TestNilSlicesAreEmptyArrays(t *testing.T) {
 	}
 }
 
+type filledBase struct {
+	Names []string `json:"names"`
+	*filledMore
+}
+
+type filledMore struct{ More []int }
+
+// An unexported struct that is embedded by a pointer is written like others.
+func TestNilSlicesBehindEmbeddedPointers(t *testing.T) {
+	type out struct {
+		*filledBase
+		hidden *filledBase
+	}
+	result := out{&filledBase{filledMore: &filledMore{}}, &filledBase{}}
+	if raw, err := encode(result); err != nil || string(raw) != `{"names":[],"More":[]}` {
+		t.Errorf("%s, %v", raw, err)
+	}
+	if result.Names != nil || result.More != nil || result.hidden.Names != nil {
+		t.Errorf("the tool's own value has changed: %+v", result)
+	}
+	if raw, err := encode(out{}); err != nil || string(raw) != `{}` {
+		t.Errorf("%s, %v", raw, err)
+	}
+}
+
 func typeOf(schema any) any {
 	object, _ := schema.(map[string]any)
 	return object["type"]
