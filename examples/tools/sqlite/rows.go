@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -43,7 +44,6 @@ var rowDriver = sync.OnceValue(func() *sqlite.Driver {
 // printers of the calls that run, by the first argument of toolhost_row.
 var printers struct {
 	sync.Mutex
-	last int64
 	byID map[int64]*printer
 }
 
@@ -51,14 +51,25 @@ var printers struct {
 type rowFunction struct{}
 
 func (rowFunction) Step(_ *sqlite.FunctionContext, values []driver.Value) error {
-	id, _ := values[0].(int64)
-	printers.Lock()
-	p := printers.byID[id]
-	printers.Unlock()
+	p := printerOf(values)
 	if p == nil {
-		return fmt.Errorf("toolhost_row is not for queries")
+		return errors.New("toolhost_row is not for queries")
 	}
 	return p.print(values[1:])
+}
+
+// printerOf is nil for arguments that are not the tool's own.
+func printerOf(values []driver.Value) *printer {
+	if len(values) == 0 {
+		return nil
+	}
+	id, _ := values[0].(int64)
+	printers.Lock()
+	defer printers.Unlock()
+	if p := printers.byID[id]; p != nil && len(values) == len(p.keys)+1 {
+		return p
+	}
+	return nil
 }
 
 func (rowFunction) WindowInverse(*sqlite.FunctionContext, []driver.Value) error { return nil }
@@ -96,8 +107,7 @@ func newPrinter(out *plugin.Output, columns []string, rows int) (p *printer, don
 	if printers.byID == nil {
 		printers.byID = map[int64]*printer{}
 	}
-	printers.last++
-	p.id = printers.last
+	p.id = rand.Int64() // which no query knows
 	printers.byID[p.id] = p
 	return p, func() {
 		p.timer.Stop()

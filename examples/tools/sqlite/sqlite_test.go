@@ -178,6 +178,16 @@ func TestNothingIsWritten(t *testing.T) {
 	}
 }
 
+// The function that takes the rows is for no query, whatever arguments it gives.
+func TestOwnFunction(t *testing.T) {
+	path := makeDatabase(t, `CREATE TABLE t(a)`)
+	for _, query := range []string{"SELECT toolhost_row()", "SELECT toolhost_row('x')", "SELECT toolhost_row(1)", "SELECT toolhost_row(1, 'x')", "SELECT toolhost_row(1, 2, 3)"} {
+		if text, _, err := ask(t, path, query); err == nil || !strings.Contains(err.Error(), "not for queries") {
+			t.Errorf("%s: %q, %v", query, text, err)
+		}
+	}
+}
+
 // state is what a file holds and which files are beside it.
 func state(t *testing.T, path string) string {
 	t.Helper()
