@@ -134,6 +134,23 @@ func TestFailuresAreToldInWords(t *testing.T) {
 	}
 }
 
+// One odd file does not end a folder, and no definition is too large for a message.
+func TestOddFiles(t *testing.T) {
+	host, outline := newHost(t), tool(t)
+	dir := t.TempDir()
+	var large strings.Builder
+	large.WriteString("class Large:\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&large, "    def m%d(self, %s): pass\n", i, strings.Repeat("a", 300))
+	}
+	write(t, dir+"/large.py", large.String())
+	write(t, dir+"/odd.py", "def f(x="+strings.Repeat("1+", 900)+"1): pass\n")
+	r := host.Call(t.Context(), request(outline, dir, plenty))
+	if want := `{"files": 1, "classes": 1, "functions": 20000, "skipped": 1}`; r.Status != api.StatusOK || string(r.Structured) != want {
+		t.Errorf("status %s, message %s, structured %s, want %s", r.Status, r.Message, r.Structured, want)
+	}
+}
+
 // endless is a folder that takes minutes to outline.
 func endless(t *testing.T) string {
 	t.Helper()
