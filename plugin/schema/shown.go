@@ -7,10 +7,14 @@ import (
 
 // An error of the library's spells out the value and the rule, is copied at each
 // subschema on its way, and is thrown away where an alternative is tried: so many
-// bytes of that take the time of a step, and all steps together 256 MiB.
-const textStep = 256
+// bytes of that take the time of a step, and all steps together some 100 MiB of
+// memory. A short one is part of the step that makes it.
+const (
+	textStep  = 64
+	shortText = 256
+)
 
-func (p *pricer) payText(bytes int) { p.pay(bytes / textStep) }
+func (p *pricer) payText(bytes int) { p.pay(max(bytes-shortText, 0) / textStep) }
 
 // shown is how much of the value and of the rule is in the error of a keyword.
 func (p *pricer) shown(key string, part, value any) int {
@@ -38,7 +42,7 @@ func (p *pricer) shown(key string, part, value any) int {
 // size is about how long a value is when it is formatted. It stops at what cannot
 // be paid for.
 func (p *pricer) size(value any) (n int) {
-	most := p.left * textStep
+	most := p.left*textStep + shortText
 	switch v := value.(type) {
 	case string:
 		return quoted(v)
