@@ -2,10 +2,8 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -161,26 +159,6 @@ func (a *rights) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Resul
 		return &own
 	}
 	return result
-}
-
-// forVersionOf is a list of tools as the client's version knows them: before 2026-07-28
-// an output schema is that of an object.
-func forVersionOf(r mcpsdk.Request, result mcpsdk.Result) mcpsdk.Result {
-	list, is := result.(*mcpsdk.ListToolsResult)
-	asked, known := r.(*mcpsdk.ListToolsRequest)
-	if !is || !known || asked.ProtocolVersion() >= multiRound {
-		return result
-	}
-	own := *list
-	own.Tools = slices.Clone(list.Tools)
-	for i, tool := range own.Tools {
-		if raw, of := tool.OutputSchema.(json.RawMessage); of && !isObject(raw) {
-			older := *tool
-			older.OutputSchema = nil
-			own.Tools[i] = &older
-		}
-	}
-	return &own
 }
 
 // keep is never nil, since a list is an array on the wire.

@@ -1,0 +1,77 @@
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// forVersionOf is a list of tools as the client's version knows them: before 2026-07-28
+// an output schema is that of an object, and a property's schema is an object.
+func forVersionOf(r mcpsdk.Request, result mcpsdk.Result) mcpsdk.Result {
+	list, is := result.(*mcpsdk.ListToolsResult)
+	asked, known := r.(*mcpsdk.ListToolsRequest)
+	if !is || !known || asked.ProtocolVersion() >= multiRound {
+		return result
+	}
+	own := *list
+	own.Tools = make([]*mcpsdk.Tool, len(list.Tools))
+	for i, tool := range list.Tools {
+		older := *tool
+		if raw, of := tool.InputSchema.(json.RawMessage); of {
+			older.InputSchema = olderSchema(raw)
+		}
+		if raw, of := tool.OutputSchema.(json.RawMessage); of {
+			older.OutputSchema = nil
+			if isObject(raw) {
+				older.OutputSchema = olderSchema(raw)
+			}
+		}
+		own.Tools[i] = &older
+	}
+	return &own
+}
+
+// olderSchema has objects in place of true and false among a schema's properties: strict
+// clients refuse the whole list of tools for one that is not an object.
+func olderSchema(schema json.RawMessage) json.RawMessage {
+	return edited(schema, func(name string, properties json.RawMessage) json.RawMessage {
+		if name != "properties" {
+			return properties
+		}
+		return edited(properties, func(_ string, property json.RawMessage) json.RawMessage {
+			switch string(property) {
+			case "true":
+				return json.RawMessage(`{}`)
+			case "false":
+				return json.RawMessage(`{"not":{}}`)
+			}
+			return property
+		})
+	})
+}
+
+// edited is a JSON object in its order, with the values that change makes of its own. Any
+// other value stays as it was.
+func edited(object json.RawMessage, change func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
+	in := json.NewDecoder(bytes.NewReader(object))
+	if open, err := in.Token(); err != nil || open != json.Delim('{') {
+		return object
+	}
+	out := []byte("{")
+	for in.More() {
+		key, err := in.Token()
+		var value json.RawMessage
+		if err != nil || in.Decode(&value) != nil {
+			return object
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		text, _ := key.(string)
+		name, _ := json.Marshal(text) // text always can be
+		out = append(append(append(out, name...), ':'), change(text, value)...)
+	}
+	return append(out, '}')
+}
