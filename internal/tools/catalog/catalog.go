@@ -83,6 +83,8 @@ type Catalog struct {
 	known map[string]*known // by the entry's name
 	// failed are the entries that could not be described the last time.
 	failed map[string]failure
+	// recovered: one of them has been described since Retry has last looked.
+	recovered bool
 	// said is what servers say of their tools, by the entry's name.
 	said map[string]map[string]pins.Tool
 	// warnings are those of what was described.
@@ -372,6 +374,8 @@ func (c *Catalog) claim(name string) (k *known, first bool) {
 func (c *Catalog) settle(name string, k *known, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	_, before := c.failed[name]
+	c.recovered = c.recovered || before && k.err == nil
 	delete(c.failed, name)
 	if k.err != nil {
 		if c.known[name] == k {

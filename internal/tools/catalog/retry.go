@@ -33,7 +33,10 @@ func (c *Catalog) Retry(ctx context.Context, recovered func()) {
 		missing, failed := c.missing()
 		before := held
 		held = c.held()
-		if c.retry(ctx, failed) || held < before {
+		for _, entry := range failed {
+			_, _ = c.describe(ctx, entry) // settle knows whether it is there now
+		}
+		if c.takeRecovered() && ctx.Err() == nil || held < before {
 			recovered()
 		}
 		next, rest = nil, min(2*rest, maxRest)
@@ -73,10 +76,12 @@ func (c *Catalog) isKnown(name string) bool {
 	}
 }
 
-func (c *Catalog) retry(ctx context.Context, failed []config.Tool) (recovered bool) {
-	for _, entry := range failed {
-		_, err := c.describe(ctx, entry)
-		recovered = recovered || err == nil
-	}
-	return recovered && ctx.Err() == nil
+// takeRecovered says whether anything has been described that could not be before, be it
+// for Retry or for somebody else.
+func (c *Catalog) takeRecovered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	recovered := c.recovered
+	c.recovered = false
+	return recovered
 }

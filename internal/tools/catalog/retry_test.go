@@ -41,6 +41,29 @@ func TestRetry(t *testing.T) {
 	})
 }
 
+// What somebody else's request has described is offered, too.
+func TestRetryAfterSomebodyElse(t *testing.T) {
+	loaded, machine := load(t, "tools: {gone: {mcp: [server, gone]}, files: {mcp: [server, files]}}")
+	synctest.Test(t, func(t *testing.T) {
+		host := described()
+		c := catalog.New(host, loaded, catalog.Options{Adapter: "/bin/toolhost", State: t.TempDir(), Machine: machine})
+		recovered := 0
+		go c.Retry(t.Context(), func() { recovered++ })
+		if _, problems := c.All(t.Context()); len(problems) != 1 {
+			t.Fatalf("problems %v", problems)
+		}
+		host.tools["gone"] = []*pluginv1.ToolDescription{tool("x")}
+		if _, err := c.Find(t.Context(), "gone__x"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if recovered != 1 || len(host.asked) != 3 {
+			t.Errorf("recovered %d times, asked %q", recovered, host.asked)
+		}
+	})
+}
+
 // It ends with its context, whatever is missing.
 func TestRetryEnds(t *testing.T) {
 	loaded, machine := load(t, "tools: {gone: {mcp: [server, gone]}}")
