@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,29 @@ func TestHeldBack(t *testing.T) {
 		if r := invoke(t, c, call); r.IsError || text(r) != "x" {
 			t.Errorf("accepted: %s", text(r))
 		}
+	}
+}
+
+// A call by name of a tool that has been accepted has it listed, and clients are told.
+func TestHeldBackToolIsAnnounced(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, setup{adjust: func(tool *catalog.Tool) {
+		if tool.Name == "say" {
+			tool.Held = "it had another description"
+		}
+	}})
+	<-s.loaded
+	changed := make(chan struct{}, 16)
+	c := connect(t, s, kinds[0], &mcpsdk.ClientOptions{ToolListChangedHandler: func(context.Context, *mcpsdk.ToolListChangedRequest) { changed <- struct{}{} }})
+	own, _ := changeable.Load(s)
+	own.(*offeredTools).release("say")
+	if r := invoke(t, c, params("say", arguments{Text: "x"})); r.IsError {
+		t.Fatal(text(r))
+	}
+	select {
+	case <-changed:
+	case <-wait.Context(t).Done():
+		t.Error("nobody was told")
 	}
 }
 

@@ -3,9 +3,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -20,7 +18,6 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
-	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -215,17 +212,6 @@ func (s *Server) untilClosed(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	}
 }
 
-// offer is a tool that clients know.
-type offer struct {
-	tool      *mcpsdk.Tool
-	exclusive bool
-	caller    string // the tool of the short list that calls it
-	output    outputCheck
-	raw       string      // the tool as JSON
-	extra     exactFields // that it has in its own protocol
-	entry     string      // the configuration's
-}
-
 // Reload lists the tools anew; where anything has changed, clients are told.
 // What cannot be offered is logged and returned, and the rest is offered.
 func (s *Server) Reload(ctx context.Context) (problems []error) {
@@ -324,33 +310,14 @@ func (s *Server) know(ctx context.Context, name string) error {
 	defer s.mu.Unlock()
 	if _, known := s.offered[name]; !known {
 		s.offered[name] = o
+		select {
+		case <-s.loaded:
+			s.changed.Store(true)
+		default:
+		}
 		s.list(o)
 	}
 	return nil
-}
-
-func (s *Server) newOffer(t catalog.Tool) (offer, error) {
-	if t.Held != "" {
-		return offer{}, &catalog.HeldError{Tool: t}
-	}
-	tool := toolOf(t)
-	renamedMeta(tool.Meta, s.gateway.linksOf(t.Entry.Name))
-	if err := acceptable(tool); err != nil {
-		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
-	}
-	raw, err := json.Marshal(tool)
-	if err != nil {
-		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
-	}
-	o := offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), output: newOutputCheck(tool.OutputSchema), raw: string(raw), extra: extraOf(t), entry: t.Entry.Name}
-	o.output.wrapped = t.Entry.Type == config.TypeMCP
-	return o, nil
-}
-
-func (s *Server) offerOf(name string) offer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.offered[name]
 }
 
 // Abort ends all calls that run, by their kill ladders, for this reason. It does not wait,

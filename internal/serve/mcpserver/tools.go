@@ -8,6 +8,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -81,4 +82,39 @@ func acceptable(tool *mcpsdk.Tool) (err error) {
 	}()
 	mcpsdk.NewServer(&mcpsdk.Implementation{}, nil).AddTool(tool, nil)
 	return nil
+}
+
+// offer is a tool that clients know.
+type offer struct {
+	tool      *mcpsdk.Tool
+	exclusive bool
+	caller    string // the tool of the short list that calls it
+	output    outputCheck
+	raw       string      // the tool as JSON
+	extra     exactFields // that it has in its own protocol
+	entry     string      // the configuration's
+}
+
+func (s *Server) newOffer(t catalog.Tool) (offer, error) {
+	if t.Held != "" {
+		return offer{}, &catalog.HeldError{Tool: t}
+	}
+	tool := toolOf(t)
+	renamedMeta(tool.Meta, s.gateway.linksOf(t.Entry.Name))
+	if err := acceptable(tool); err != nil {
+		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
+	}
+	raw, err := json.Marshal(tool)
+	if err != nil {
+		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
+	}
+	o := offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), output: newOutputCheck(tool.OutputSchema), raw: string(raw), extra: extraOf(t), entry: t.Entry.Name}
+	o.output.wrapped = t.Entry.Type == config.TypeMCP
+	return o, nil
+}
+
+func (s *Server) offerOf(name string) offer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offered[name]
 }
