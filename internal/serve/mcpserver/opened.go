@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"slices"
 
@@ -40,6 +41,17 @@ func (g *gateway) asksToOpen(ctx context.Context, by *mcpsdk.ServerSession, serv
 	}
 	list := append(g.opened[by], opened{server, id, ctx})
 	g.opened[by] = list[max(0, len(list)-maxOpened):]
+}
+
+// withID is a request to open an address with an id, which servers of 2026-07-28 have none
+// of and clients of before demand.
+func withID(p *mcpsdk.ElicitParams) *mcpsdk.ElicitParams {
+	if p.Mode != "url" || p.ElicitationID != "" {
+		return p
+	}
+	own := *p
+	own.ElicitationID = rand.Text()
+	return &own
 }
 
 func (g *gateway) forgetOpened(by *mcpsdk.ServerSession) {

@@ -1,0 +1,41 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/plugin"
+)
+
+// askedFor is what a client of a version, with these capabilities, is asked where a
+// wrapped server has this request: the next line that it reads.
+func askedFor(t *testing.T, version, capabilities, method, params string) string {
+	t.Helper()
+	q := plugin.Question{Requests: map[string]plugin.ClientRequest{"k": {Method: method, Params: json.RawMessage(params)}}}
+	call, err := json.Marshal(asks(t, q))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newSpeaker(t, newServer(t, setup{}))
+	defer w.end(t)
+	if version < multiRound {
+		w.ask(t, strings.NewReplacer("2025-11-25", version, `"capabilities":{}`, `"capabilities":`+capabilities).Replace(saysInitialize))
+		w.say(t, saysInitialized)
+		return w.ask(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":`+string(call)+`}`)
+	}
+	meta := `{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientCapabilities":` + capabilities + `},`
+	return w.ask(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":`+meta+string(call[1:])+`}`)
+}
+
+// Clients of before 2026-07-28 get an id with an address, which servers since then have not.
+func TestAnAddressHasAnID(t *testing.T) {
+	t.Parallel()
+	const open = `{"mode":"url","message":"Sign in","url":"https://example.com/"}`
+	for version, want := range map[string]bool{"2025-11-25": true, "2026-07-28": false} {
+		said := askedFor(t, version, `{"elicitation":{"form":{},"url":{}}}`, "elicitation/create", open)
+		if !strings.Contains(said, `"url":"https://example.com/"`) || strings.Contains(said, `"elicitationId":"`) != want {
+			t.Errorf("%s: %s", version, said)
+		}
+	}
+}
