@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +31,7 @@ const (
 
 	sessionHeader = "Mcp-Session-Id"
 	versionHeader = "Mcp-Protocol-Version"
+	nameHeader    = "Mcp-Name"
 	// requestHeader carries the number of a request to its handler; what a
 	// client sends under the name is overwritten.
 	requestHeader = "Toolhost-Mcp-Request"
@@ -69,6 +72,7 @@ func (s *Server) newHandler() http.Handler {
 			return
 		}
 		if r.Header.Get(versionHeader) >= multiRound {
+			decodeName(r.Header)
 			single.ServeHTTP(w, r)
 			return
 		}
@@ -78,6 +82,16 @@ func (s *Server) newHandler() http.Handler {
 		}
 		s.serveSession(sessions, w, r)
 	})
+}
+
+// decodeName has the SDK compare what a name in Base64 means: it decodes the headers of
+// parameters, but not this one.
+func decodeName(h http.Header) {
+	encoded, begins := strings.CutPrefix(h.Get(nameHeader), "=?base64?")
+	encoded, ends := strings.CutSuffix(encoded, "?=")
+	if name, err := base64.StdEncoding.DecodeString(encoded); begins && ends && err == nil {
+		h.Set(nameHeader, string(name))
+	}
 }
 
 // unlessEmpty has a handler serve what is posted, and accepts where readBody has left

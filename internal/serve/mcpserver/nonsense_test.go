@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -113,6 +114,27 @@ func TestVersionsOfHeaderAndBody(t *testing.T) {
 		if refused := header != newest; refused != (answer.StatusCode == http.StatusBadRequest) || !strings.Contains(string(said), says) || !strings.Contains(string(said), `"id":7`) {
 			t.Errorf("%q: %d %s", header, answer.StatusCode, said)
 		}
+	}
+}
+
+// A name in the header may be in Base64, as one with other characters than ASCII's is.
+func TestNamesInBase64(t *testing.T) {
+	p := &played{}
+	web := overHTTP(t, playedServers(t, p, serverOf("a", []string{"note://Grüße"}, nil)))
+	for name, status := range map[string]int{
+		"note://Grüße": http.StatusOK, "note://other": http.StatusBadRequest,
+	} {
+		r := posted(t, web.Endpoint, `{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"note://Grüße","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+		r.Header.Set("Mcp-Method", "resources/read")
+		r.Header.Set(versionHeader, newest)
+		r.Header.Set(nameHeader, "=?base64?"+base64.StdEncoding.EncodeToString([]byte(name))+"?=")
+		answer, said := answerTo(t, web.HTTPClient, r)
+		if answer.StatusCode != status || status != http.StatusOK && !strings.Contains(string(said), "-32020") {
+			t.Errorf("%s: %d %s", name, answer.StatusCode, said)
+		}
+	}
+	if n := p.times("a:resources/read note://Grüße"); n != 1 {
+		t.Errorf("it was read %d times", n)
 	}
 }
 
