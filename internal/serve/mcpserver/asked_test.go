@@ -39,3 +39,16 @@ func TestAnAddressHasAnID(t *testing.T) {
 		}
 	}
 }
+
+// What a server asks of a client's model arrives as it was written: no zero is lost, no
+// field, no digit.
+func TestSamplingIsWhole(t *testing.T) {
+	t.Parallel()
+	const sampling = `{"messages":[{"role":"user","content":{"type":"text","text":""}}],"maxTokens":5,"temperature":0,"modelPreferences":{"costPriority":0},"metadata":{"n":12345678901234567890},"own":1.50,"_meta":{"k":1}}`
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		said := askedFor(t, version, `{"elicitation":{},"sampling":{}}`, "sampling/createMessage", sampling)
+		if !strings.Contains(said, `"params":`+sampling) || strings.Contains(said, exactKey) {
+			t.Errorf("%s: %s", version, said)
+		}
+	}
+}

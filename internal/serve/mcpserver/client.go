@@ -160,7 +160,11 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 			return nil, fmt.Errorf("the tool's server asked the client for its model (sampling), and %w", err)
 		}
 		p := &mcpsdk.CreateMessageWithToolsParams{}
-		return p, json.Unmarshal(raw, p)
+		if err := json.Unmarshal(raw, p); err != nil {
+			return nil, err
+		}
+		p.Meta = mcpsdk.Meta{exactKey: raw}
+		return p, nil
 	case api.KindRoots:
 		if caps.RootsV2 == nil && !caps.Roots.ListChanged {
 			return nil, missing("its folders (roots)")

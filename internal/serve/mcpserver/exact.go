@@ -22,6 +22,15 @@ type exactContent struct {
 
 func (c exactContent) MarshalJSON() ([]byte, error) { return c.raw, nil }
 
+// exactSampling is a request for the client's model that is written so. The text comes in
+// its _meta, behind exactKey, to where it is sent.
+type exactSampling struct {
+	*mcpsdk.CreateMessageWithToolsParams
+	raw json.RawMessage
+}
+
+func (s *exactSampling) MarshalJSON() ([]byte, error) { return s.raw, nil }
+
 // exactFields are those of a result that are written as its server has written them. They
 // stand in its _meta, behind exactKey, until all others have seen the result.
 type exactFields map[string]json.RawMessage

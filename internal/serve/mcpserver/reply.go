@@ -40,7 +40,11 @@ func (i *inputs) in(result mcpsdk.Result) error {
 			ordered = append(ordered, ',')
 		}
 		name, _ := json.Marshal(key) // text always can be
-		ordered = append(append(append(ordered, name...), ':'), fields[key]...)
+		one := fields[key]
+		if p, is := i.requests[key].(*mcpsdk.CreateMessageWithToolsParams); is {
+			one = withField(one, "params", p.Meta[exactKey])
+		}
+		ordered = append(append(append(ordered, name...), ':'), one...)
 	}
 	result.SetMeta(map[string]any{exactKey: exactFields{"inputRequests": append(ordered, '}')}})
 	return nil

@@ -140,7 +140,7 @@ func New(config Config) (*Server, error) {
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
 	s.sdk.AddReceivingMiddleware(s.survive, s.exact, s.knowOwner, s.rights.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource, s.gateway.holdEarly)
-	s.sdk.AddSendingMiddleware(s.whenChanged, s.byMail, wholeForms, s.gateway.afterAcknowledged)
+	s.sdk.AddSendingMiddleware(s.whenChanged, s.byMail, wholeRequests, s.gateway.afterAcknowledged)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {
 		s.short.list()

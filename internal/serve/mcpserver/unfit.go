@@ -85,17 +85,24 @@ func unjudged(p *mcpsdk.ElicitParams) *mcpsdk.ElicitParams {
 	return &own
 }
 
-// wholeForms puts the schema back that unjudged has taken out.
-func wholeForms(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+// wholeRequests puts the schema of a form back that unjudged has taken out, and has a request for
+// the client's model written as its server has written it.
+func wholeRequests(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		p, form := r.GetParams().(*mcpsdk.ElicitParams)
-		by, ours := r.GetSession().(*mcpsdk.ServerSession)
-		if !form || !ours || p.Meta[exactKey] == nil {
-			return next(ctx, method, r)
+		by, _ := r.GetSession().(*mcpsdk.ServerSession)
+		switch p := r.GetParams().(type) {
+		case *mcpsdk.ElicitParams:
+			if p.Meta[exactKey] != nil {
+				own := *p
+				own.RequestedSchema, own.Meta = p.Meta[exactKey], maps.Clone(p.Meta)
+				delete(own.Meta, exactKey)
+				r = &mcpsdk.ServerRequest[*mcpsdk.ElicitParams]{Session: by, Params: &own}
+			}
+		case *mcpsdk.CreateMessageWithToolsParams:
+			if raw, is := p.Meta[exactKey].(json.RawMessage); is {
+				r = &mcpsdk.ServerRequest[*exactSampling]{Session: by, Params: &exactSampling{p, raw}}
+			}
 		}
-		own := *p
-		own.RequestedSchema, own.Meta = p.Meta[exactKey], maps.Clone(p.Meta)
-		delete(own.Meta, exactKey)
-		return next(ctx, method, &mcpsdk.ServerRequest[*mcpsdk.ElicitParams]{Session: by, Params: &own})
+		return next(ctx, method, r)
 	}
 }
