@@ -39,7 +39,7 @@ type mcp struct {
 }
 
 func (d *daemon) mcpConfig() mcpserver.Config {
-	config := mcpserver.Config{
+	return mcpserver.Config{
 		Turns: d.turns, Asker: d.mcp.asker, OthersAnswer: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
 		Parallel: d.options.Loaded.Turn.Parallel, Search: d.options.Loaded.MCP.Search, Health: func() any { return d.host.Health() },
 		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return d.tools.current.Load().catalog.All(ctx) },
@@ -53,12 +53,10 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 			settings := d.tools.loaded().MCP
 			return cmp.Or(settings.Clients[client], settings.ClientTimeout)
 		},
+		// Also where there are none: a reload may bring the first.
+		Servers: func() []catalog.Server { return d.tools.current.Load().catalog.Servers() },
+		Renew:   func(ctx context.Context, entry string) error { return d.tools.current.Load().catalog.Renew(ctx, entry) },
 	}
-	if d.tools.current.Load().catalog.HasServers() {
-		config.Servers = func() []catalog.Server { return d.tools.current.Load().catalog.Servers() }
-		config.Renew = func(ctx context.Context, entry string) error { return d.tools.current.Load().catalog.Renew(ctx, entry) }
-	}
-	return config
 }
 
 // notice passes on what a wrapped server announces, if there is a client.

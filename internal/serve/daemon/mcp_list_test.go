@@ -52,3 +52,17 @@ func TestShortListOfTheDaemon(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What servers have beside tools is declared before there is any: a reload may bring the
+// first one, and what a client was told at first stays.
+func TestTheFirstServerMayComeLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "  own: {command: [echo]}\n")
+	w.daemon()
+	for _, version := range mcpVersions {
+		has := w.mcpClient(version, nil).InitializeResult().Capabilities
+		if has.Prompts == nil || has.Resources == nil || has.Completions == nil {
+			t.Errorf("%s: %+v", version, has)
+		}
+	}
+}
