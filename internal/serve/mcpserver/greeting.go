@@ -15,13 +15,13 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/mcpname"
 )
 
-const (
-	// greetingTime is how long a client that begins waits until the servers are
-	// described: what they say of themselves can be told then only.
-	greetingTime = 2 * time.Second
-	// maxInstructionBytes bounds what all servers together tell models.
-	maxInstructionBytes = 32 << 10
-)
+// greetingTimes are how long a client that begins waits until the servers are described:
+// what they say of themselves can be told then only. Clients give up discover sooner, for
+// servers that do not know it may never answer.
+var greetingTimes = map[string]time.Duration{"initialize": 2 * time.Second, "server/discover": time.Second}
+
+// maxInstructionBytes bounds what all servers together tell models.
+const maxInstructionBytes = 32 << 10
 
 // begun says whether a session is that already: its client has said who it is.
 func begun(r mcpsdk.Request) bool {
@@ -46,12 +46,13 @@ func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session has begun already: initialize begins one, and comes once"}
 		}
 		settle(r)
-		if g.s.config.Servers == nil || method != "initialize" && method != "server/discover" {
+		wait, greets := greetingTimes[method]
+		if g.s.config.Servers == nil || !greets {
 			return next(ctx, method, r)
 		}
 		select {
 		case <-g.s.loaded:
-		case <-time.After(greetingTime):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

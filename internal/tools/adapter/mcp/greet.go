@@ -30,7 +30,7 @@ const (
 
 // discoverTime is how long a server may take to answer server/discover before it is
 // initialized, as one that does not know it; startTimeout may leave less. Where it was
-// only slow to start, it is asked again.
+// only slow to start, it is asked again, for as long as startTimeout leaves.
 const discoverTime = 2 * time.Second
 
 // identity is what a server says of itself.
@@ -56,17 +56,22 @@ var errUnknownWay = errors.New("the server does not know this way to begin")
 
 var errUnsupported = errors.New("unsupported protocol version")
 
-// discover asks a server what it is, as the newest protocol has it.
+// discover asks a server what it is, as the newest protocol has it. It may be one that
+// knows initialize alone, and does not answer.
 func (s *session) discover(ctx context.Context) error {
-	limit, cancel := context.WithTimeout(ctx, min(discoverTime, s.options.StartTimeout/2))
+	return s.discoverWithin(ctx, min(discoverTime, s.options.StartTimeout/2))
+}
+
+func (s *session) discoverWithin(ctx context.Context, limit time.Duration) error {
+	asking, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	s.server.ProtocolVersion = statelessSince
 	meta := map[string]any{}
 	s.introduce(meta, clientOfHost)
 	delete(meta, metaLogLevel)
-	raw, err := s.answer(limit, "server/discover", params{"_meta": meta})
+	raw, err := s.answer(asking, "server/discover", params{"_meta": meta})
 	if refusedOnly(err) {
-		raw, err = s.answer(limit, "server/discover", params{"_meta": meta})
+		raw, err = s.answer(asking, "server/discover", params{"_meta": meta})
 	}
 	s.server.ProtocolVersion = ""
 	if err != nil {
@@ -124,14 +129,15 @@ func (s *session) initialize(ctx context.Context) error {
 }
 
 // initializeOrDiscover is for a server that may know discover alone, and refuse
-// initialize with any error, or agree to what has no initialize. Where it does not
-// know discover either, the error is that of initialize.
+// initialize with any error, or agree to what has no initialize: nothing is left to try
+// that the time would be for. Where it does not answer discover either, the error is that
+// of initialize.
 func (s *session) initializeOrDiscover(ctx context.Context) error {
 	err := s.initialize(ctx)
 	if _, refused := errors.AsType[*jsonrpc.Error](err); !refused && !errors.Is(err, errUnsupported) {
 		return err
 	}
-	if found := s.discover(ctx); !errors.Is(found, errUnknownWay) {
+	if found := s.discoverWithin(ctx, s.options.StartTimeout); !errors.Is(found, errUnknownWay) && ctx.Err() == nil {
 		return found
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`
@@ -41,6 +42,26 @@ func init() {
 		"supports older versions": greeted(
 			[]string{refusal(-32022, "Unsupported protocol version", `{"supported":["2025-11-25"]}`)},
 			[]string{`"result":` + initialized}),
+		"is slow to be discovered": func(p *peer) {
+			p.modern = true
+			for {
+				switch m := p.next(); m.Method {
+				case "server/discover":
+					time.Sleep(discoverTime + 100*time.Millisecond)
+					p.say(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, found)
+				case "initialize":
+					p.say(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, refusal(-32603, "out of order", "null"))
+				}
+			}
+		},
+		"refuses initialize alone": func(p *peer) {
+			p.modern = true
+			for {
+				if m := p.next(); m.Method == "initialize" {
+					p.say(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, refusal(-32603, "no key is set", "null"))
+				}
+			}
+		},
 		"knows neither": greeted([]string{unknown}, []string{refusal(-32603, "out of order", "null")}),
 	} {
 		scripts[role] = script
@@ -68,5 +89,25 @@ func TestTheWayToBegin(t *testing.T) {
 				t.Errorf("%s, %s first: %v", role, name, err)
 			}
 		}
+	}
+}
+
+// A server that has refused initialize has the rest of startTimeout to be discovered.
+func TestDiscoveredSlowly(t *testing.T) {
+	t.Parallel()
+	a := server(t, "is slow to be discovered")
+	s, err := a.ready(t.Context(), a.latest(&a.former))
+	if err != nil || s.server.ProtocolVersion != "2026-07-28" {
+		t.Error(err)
+	}
+}
+
+// One that never answers has refused initialize for a reason of its own.
+func TestNeverDiscovered(t *testing.T) {
+	t.Parallel()
+	a := startAdapter(t, Options{StartTimeout: time.Second}, argv("refuses initialize alone")...)
+	_, err := a.ready(t.Context(), a.latest(&a.former))
+	if err == nil || !strings.Contains(err.Error(), "no key is set; and it has not answered server/discover within 1s: a higher startTimeout") {
+		t.Error(err)
 	}
 }

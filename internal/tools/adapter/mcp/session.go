@@ -178,10 +178,13 @@ func within(moment time.Duration, c <-chan struct{}) bool {
 // startFailure says why the server did not get ready.
 func (s *session) startFailure(ctx context.Context, err error) error {
 	what := "cannot be initialized: " + cut(err.Error(), maxNoteBytes)
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+	e, refused := errors.AsType[*jsonrpc.Error](err)
+	if refused {
 		what = "cannot be initialized: " + textOf(e)
 	}
-	if errors.Is(context.Cause(ctx), errStartTimeout) {
+	if late := errors.Is(context.Cause(ctx), errStartTimeout); late && refused {
+		what += "; and it " + s.notWithin("server/discover")
+	} else if late {
 		what = s.notWithin("initialize")
 	} else if s.wire.ended() {
 		_, what = s.verdict()
