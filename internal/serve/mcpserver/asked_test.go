@@ -52,3 +52,20 @@ func TestSamplingIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// A client's model gets tools only where the client declares that it takes some.
+func TestSamplingWithTools(t *testing.T) {
+	t.Parallel()
+	const begin = `{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"maxTokens":5,`
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		for _, more := range []string{`"tools":[{"name":"x","inputSchema":{"type":"object"}}]}`, `"toolChoice":{"mode":"none"}}`} {
+			for capability, passed := range map[string]bool{`{}`: false, `{"tools":{}}`: true} {
+				said := askedFor(t, version, `{"elicitation":{},"sampling":`+capability+`}`, "sampling/createMessage", begin+more)
+				refused := strings.Contains(said, "tools for its model (sampling.tools), which it does not declare")
+				if strings.Contains(said, `"params":`+begin+more) != passed || refused == passed {
+					t.Errorf("%s, %s with %s: %s", version, capability, more, said)
+				}
+			}
+		}
+	}
+}

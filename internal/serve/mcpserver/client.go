@@ -163,6 +163,9 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 		if err := json.Unmarshal(raw, p); err != nil {
 			return nil, err
 		}
+		if caps.Sampling.Tools == nil && (p.Tools != nil || p.ToolChoice != nil) {
+			return nil, missing("tools for its model (sampling.tools)")
+		}
 		p.Meta = mcpsdk.Meta{exactKey: raw}
 		return p, nil
 	case api.KindRoots:

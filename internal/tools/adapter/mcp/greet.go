@@ -184,7 +184,7 @@ func (s *session) self() *mcpsdk.Implementation {
 
 // clientOfHost stands for the client of no call. It declares what any client of the
 // host may have: what the one of a call has not is refused when it is asked for.
-var clientOfHost = mcpcall.Client{Capabilities: json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{},` +
+var clientOfHost = mcpcall.Client{Capabilities: json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{},` +
 	`"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`)}
 
 // people are who a host asks without a client of MCP.
