@@ -182,16 +182,9 @@ func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, te
 	}
 	for _, raw := range w.Offers.GetTemplates() {
 		uri := field(raw, "uriTemplate")
-		shown := uri
-		for _, other := range g.servers {
-			if other == w {
-				break
-			}
-			if other.hasTemplate(uri) {
-				shown = aliasOf(w.Entry.Name, uri)
-				problems = append(problems, fmt.Errorf("resource template %s of %s (%s) is offered as %s: another server has it, too", uri, w.Entry.Name, w.Entry.Source, shown))
-				break
-			}
+		shown := w.shownTemplate(g, uri)
+		if shown != uri {
+			problems = append(problems, fmt.Errorf("resource template %s of %s (%s) is offered as %s: another server has one for the same URIs", uri, w.Entry.Name, w.Entry.Source, shown))
 		}
 		templates[shown] = string(withField(raw, "uriTemplate", shown))
 	}
@@ -253,6 +246,24 @@ func (g *gateway) shown(w *wrapped, uri string) string {
 		return uri
 	}
 	return aliasOf(w.Entry.Name, uri)
+}
+
+// shownTemplate is what clients know a server's template by: its own text, if that and what
+// is made of it lead to the server.
+func (w *wrapped) shownTemplate(g *gateway, text string) string {
+	shown := g.shown(w, text)
+	t, err := uritemplate.New(text)
+	if err != nil {
+		return shown
+	}
+	values := uritemplate.Values{}
+	for _, name := range t.Varnames() {
+		values.Set(name, uritemplate.String("toolhost"))
+	}
+	if made, err := t.Expand(values); err == nil && g.shown(w, made) != made {
+		return aliasOf(w.Entry.Name, text)
+	}
+	return shown
 }
 
 func (g *gateway) showPrompts(fresh map[string]promptOffer) (problems []error) {

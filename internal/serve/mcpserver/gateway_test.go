@@ -66,6 +66,37 @@ func TestURIsLeadBack(t *testing.T) {
 	}
 }
 
+// What is made of a template leads back to its server, too, whatever its variables are called.
+func TestTemplatesLeadBack(t *testing.T) {
+	g := gateway{}
+	for _, one := range []catalog.Server{
+		serverOf("a", nil, []string{"repo://{owner}/{name}", "file:///{+path}", "toolhost:b/odd://{x}"}),
+		serverOf("b", []string{"repo://b/listed"}, []string{"repo://{org}/{repo}", "file:///docs/{page}", "db://{table}{?row*}", "odd://{x}"}),
+	} {
+		g.servers = append(g.servers, newWrapped(one))
+	}
+	templates := map[string]string{}
+	var problems []error
+	for _, w := range g.servers {
+		problems = append(problems, g.list(w, map[string]promptOffer{}, map[string]string{}, templates)...)
+	}
+	for _, test := range []struct{ template, made, entry, own string }{
+		{"repo://{owner}/{name}", "repo://x/y", "a", "repo://x/y"},
+		{"toolhost:b/repo://{org}/{repo}", "toolhost:b/repo://x/y", "b", "repo://x/y"},
+		{"toolhost:b/file:///docs/{page}", "toolhost:b/file:///docs/x", "b", "file:///docs/x"},
+		{"toolhost:a/toolhost:b/odd://{x}", "toolhost:a/toolhost:b/odd://1", "a", "toolhost:b/odd://1"},
+		{"db://{table}{?row*}", "db://t?row=1", "b", "db://t?row=1"},
+		{"odd://{x}", "odd://1", "b", "odd://1"},
+	} {
+		if of, own := g.owner(test.made); templates[test.template] == "" || of.Entry.Name != test.entry || own != test.own {
+			t.Errorf("%s leads to %s of %s; listed are %v", test.made, own, of.Entry.Name, templates)
+		}
+	}
+	if len(templates) != 7 || len(problems) != 3 {
+		t.Errorf("%d templates, %v", len(templates), problems)
+	}
+}
+
 // What a block has beside what toolhost knows comes out as it went in.
 func TestBlocksArePassedOn(t *testing.T) {
 	for _, test := range []struct {
