@@ -161,6 +161,7 @@ func field(raw []byte, name string) (text string) {
 // list adds what one server offers.
 func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, templates map[string]string) (problems []error) {
 	for _, raw := range w.Offers.GetPrompts() {
+		raw = withoutNulls(raw)
 		own := field(raw, "name")
 		name := own
 		if prefix := w.Entry.MCP.Prefix; prefix != "" {
@@ -178,7 +179,7 @@ func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, te
 		if shown != uri {
 			problems = append(problems, fmt.Errorf("resource %s of %s (%s) is offered as %s: another server has its URI", uri, w.Entry.Name, w.Entry.Source, shown))
 		}
-		resources[shown] = string(withField(raw, "uri", shown))
+		resources[shown] = string(withField(named(raw, uri), "uri", shown))
 	}
 	for _, raw := range w.Offers.GetTemplates() {
 		uri := field(raw, "uriTemplate")
@@ -186,7 +187,7 @@ func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, te
 		if shown != uri {
 			problems = append(problems, fmt.Errorf("resource template %s of %s (%s) is offered as %s: another server has one for the same URIs", uri, w.Entry.Name, w.Entry.Source, shown))
 		}
-		templates[shown] = string(withField(raw, "uriTemplate", shown))
+		templates[shown] = string(withField(named(raw, uri), "uriTemplate", shown))
 	}
 	return problems
 }
@@ -285,6 +286,10 @@ func (g *gateway) showPrompts(fresh map[string]promptOffer) (problems []error) {
 		p := &mcpsdk.Prompt{}
 		if err := json.Unmarshal([]byte(fresh[name].raw), p); err != nil {
 			problems = append(problems, fmt.Errorf("prompt %q is left out: %w", name, err))
+			continue
+		}
+		if slices.ContainsFunc(p.Arguments, func(a *mcpsdk.PromptArgument) bool { return a == nil || a.Name == "" }) {
+			problems = append(problems, fmt.Errorf("prompt %q is left out: an argument of it has no name", name))
 			continue
 		}
 		p.Meta = metaIn([]byte(fresh[name].raw))

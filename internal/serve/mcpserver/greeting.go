@@ -132,7 +132,7 @@ func (g *gateway) extensionsFor(who access.Identity) map[string]any {
 		}
 		_ = json.Unmarshal(w.Offers.GetCapabilities(), &declared)
 		for name, settings := range declared.Extensions {
-			if _, taken := all[name]; !taken && passedOn(name) {
+			if _, taken := all[name]; !taken && passedOn(name) && isJSONObject(settings) {
 				all[name] = settings
 			}
 		}

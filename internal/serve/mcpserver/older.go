@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"encoding/json"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,28 +49,4 @@ func olderSchema(schema json.RawMessage) json.RawMessage {
 			return property
 		})
 	})
-}
-
-// edited is a JSON object in its order, with the values that change makes of its own. Any
-// other value stays as it was.
-func edited(object json.RawMessage, change func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
-	in := json.NewDecoder(bytes.NewReader(object))
-	if open, err := in.Token(); err != nil || open != json.Delim('{') {
-		return object
-	}
-	out := []byte("{")
-	for in.More() {
-		key, err := in.Token()
-		var value json.RawMessage
-		if err != nil || in.Decode(&value) != nil {
-			return object
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		text, _ := key.(string)
-		name, _ := json.Marshal(text) // text always can be
-		out = append(append(append(out, name...), ':'), change(text, value)...)
-	}
-	return append(out, '}')
 }

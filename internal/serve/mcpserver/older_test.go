@@ -13,15 +13,15 @@ func TestPropertiesOfAnyValue(t *testing.T) {
 	t.Parallel()
 	const own = `{"type":"object","required":["z"],"properties":{"z":true,"no":false,"a":{"properties":{"deep":true}}}}`
 	const older = `{"type":"object","required":["z"],"properties":{"z":{},"no":{"not":{}},"a":{"properties":{"deep":true}}}}`
-	s := newServer(t, setup{adjust: func(tool *catalog.Tool) {
-		if tool.Name == "say" {
-			tool.Description.InputSchema, tool.Description.OutputSchema = []byte(own), []byte(own)
-		}
-	}})
 	for want, lines := range map[string][]string{
 		older: {saysInitialize, saysInitialized, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
 		own:   {`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`},
 	} {
+		s := newServer(t, setup{adjust: func(tool *catalog.Tool) {
+			if tool.Name == "say" {
+				tool.Description.InputSchema, tool.Description.OutputSchema = []byte(own), []byte(own)
+			}
+		}})
 		answers := spoken(t, s, lines...)
 		var list struct {
 			Result struct {

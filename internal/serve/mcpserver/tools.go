@@ -28,10 +28,10 @@ func toolOf(t catalog.Tool) *mcpsdk.Tool {
 		}
 	}
 	if len(d.GetInputSchema()) > 0 {
-		tool.InputSchema = json.RawMessage(d.GetInputSchema())
+		tool.InputSchema = strictSchema(d.GetInputSchema())
 	}
 	if len(d.GetOutputSchema()) > 0 {
-		tool.OutputSchema = json.RawMessage(d.GetOutputSchema())
+		tool.OutputSchema = strictSchema(d.GetOutputSchema())
 	}
 	a := d.GetAnnotations()
 	known := a != nil && (a.ReadOnly != nil || a.Destructive != nil || a.Idempotent != nil || a.OpenWorld != nil)
