@@ -56,6 +56,7 @@ func (s *Server) newHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.Header.Del(requestHeader)
+		w.Header().Set("X-Accel-Buffering", "no") // or nginx holds events back, questions among them
 		var posted []*jsonrpc.Request
 		if r.Method == http.MethodPost {
 			said := &jsonErrors{ResponseWriter: w}

@@ -117,6 +117,19 @@ func TestVersionsOfHeaderAndBody(t *testing.T) {
 	}
 }
 
+// A proxy is told to hold no event back.
+func TestProxiesHoldNothingBack(t *testing.T) {
+	web := overHTTP(t, newServer(t, setup{}))
+	r := posted(t, web.Endpoint, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	get := r.Clone(t.Context())
+	get.Method, get.Body, get.ContentLength = http.MethodGet, nil, 0
+	for _, one := range []*http.Request{r, get} {
+		if answer, said := answerTo(t, web.HTTPClient, one); answer.Header.Get("X-Accel-Buffering") != "no" {
+			t.Errorf("%s: %v %s", one.Method, answer.Header, said)
+		}
+	}
+}
+
 // A name in the header may be in Base64, as one with other characters than ASCII's is.
 func TestNamesInBase64(t *testing.T) {
 	p := &played{}
