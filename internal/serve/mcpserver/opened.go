@@ -95,16 +95,17 @@ func (g *gateway) completed(server origin, params json.RawMessage) {
 }
 
 // failureOf is the error of a wrapped server that a request is answered with, if it is.
-// In one kind are addresses that the client is to open before it asks again.
+// In one kind are addresses that the client is to open before it asks again; MCP has it no
+// more since 2026-07-28, and such a client reads the addresses in the result.
 func (s *Server) failureOf(ctx context.Context, r *mcpsdk.CallToolRequest, entry string, result *api.Result) error {
 	e := rpcOf(result)
-	if e == nil {
+	if e == nil || e.Code == mcpsdk.CodeURLElicitationRequired && r.ProtocolVersion() >= multiRound {
 		return nil
 	}
 	var data struct {
 		Elicitations []struct{ ElicitationID string }
 	}
-	if e.Code == mcpsdk.CodeURLElicitationRequired && r.ProtocolVersion() < multiRound && json.Unmarshal(e.Data, &data) == nil {
+	if e.Code == mcpsdk.CodeURLElicitationRequired && json.Unmarshal(e.Data, &data) == nil {
 		for _, one := range data.Elicitations[:min(len(data.Elicitations), maxOpened)] {
 			s.gateway.asksToOpen(ctx, r.Session, s.originFor(entry, peerOf(ctx).Identity), one.ElicitationID)
 		}

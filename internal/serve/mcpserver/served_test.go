@@ -3,10 +3,29 @@ package mcpserver
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// Clients of 2026-07-28 never get the error with addresses to open: they get a result,
+// or another error.
+func TestAddressesToOpenForNewerClients(t *testing.T) {
+	p := &played{fails: func(string) *jsonrpc.Error {
+		return &jsonrpc.Error{Code: mcpsdk.CodeURLElicitationRequired, Message: "sign in", Data: json.RawMessage(`{"elicitations":[{"mode":"url","url":"https://x/","elicitationId":"e"}]}`)}
+	}}
+	a := serverOf("a", []string{"x://1"}, nil)
+	said := spoken(t, playedServers(t, p, a), `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"x://1","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	if !strings.Contains(said[0], `"error":{"code":-32603,`) {
+		t.Error(said[0])
+	}
+	said = spoken(t, playedServers(t, p, a), saysInitialize, saysInitialized, `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"x://1"}}`)
+	if !strings.Contains(said[1], `"error":{"code":-32042,`) {
+		t.Error(said[1])
+	}
+}
 
 // What is missing has the code of the client's version, whatever its server speaks, and
 // its URI. Other errors are the server's own.
