@@ -86,7 +86,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		c.note(secretNote)
 		return api.Answer{By: "MCP: no secrets by form", Unanswered: api.OutcomeFailed}, nil
 	}
-	f := formOf(i, c.session.keeps())
+	f := formOf(i, c.session.keeps(), c.version)
 	given, err := c.elicit(ctx, i, f.params(i), f)
 	switch {
 	case ctx.Err() != nil:

@@ -69,3 +69,20 @@ func TestSamplingWithTools(t *testing.T) {
 		}
 	}
 }
+
+// A choice of several is typed as JSON where the version's forms have none.
+func TestAChoiceOfSeveral(t *testing.T) {
+	t.Parallel()
+	choice := json.RawMessage(`{"type":"array","items":{"type":"string","enum":["a","b"]}}`)
+	call, err := json.Marshal(asks(t, plugin.Question{Prompt: "Which?", Schema: choice}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{"2025-06-18": `"title":"The answer, as JSON"`, "2025-11-25": `"type":"array"`} {
+		said := spoken(t, newServer(t, setup{}), strings.NewReplacer("2025-11-25", version, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`).Replace(saysInitialize),
+			saysInitialized, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":`+string(call)+`}`)
+		if !strings.Contains(said[1], `"method":"elicitation/create"`) || !strings.Contains(said[1], want) {
+			t.Errorf("%s: %s", version, said[1])
+		}
+	}
+}

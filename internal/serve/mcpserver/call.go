@@ -26,6 +26,7 @@ type call struct {
 	s        *Server
 	session  *session
 	caps     *mcpsdk.ClientCapabilities
+	version  string // of the protocol that the client speaks
 	client   string // what the client calls itself: it is shown, and says how long it waits
 	t        *turn.Turn
 	made     turn.Call
@@ -78,7 +79,7 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest, mayAsk boo
 	if err != nil {
 		return reply{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), output: s.offerOf(made.Tool).output}, nil
 	}
-	c.rounds, c.mute, c.caps = rounds, mute, caps
+	c.version, c.rounds, c.mute, c.caps = r.ProtocolVersion(), rounds, mute, caps
 	l := c.attach(ctx, r) // before anything can be asked
 	go c.run()
 	return c.attend(ctx, l, r, received)

@@ -43,9 +43,12 @@ func longerForm(lasts, title string) form {
 	return form{plain: true, always: lasts, schema: json.RawMessage(schema)}
 }
 
-// formOf chooses the form of a question; keeps says whether an approval can be
-// for the session.
-func formOf(i api.Interaction, keeps bool) form {
+// severalSince is the first version whose forms have choices of several.
+const severalSince = "2025-11-25"
+
+// formOf chooses the form of a question to a client of a version; keeps says whether an
+// approval can be for the session.
+func formOf(i api.Interaction, keeps bool, version string) form {
 	var shape struct {
 		Type       string                     `json:"type"`
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -63,12 +66,12 @@ func formOf(i api.Interaction, keeps bool) form {
 		return typedForm
 	case shape.Type == "object":
 		for _, property := range shape.Properties {
-			if !primitive(property) {
+			if !primitive(property, version) {
 				return typedForm
 			}
 		}
 		return form{schema: i.Schema}
-	case primitive(i.Schema):
+	case primitive(i.Schema, version):
 		whole, err := json.Marshal(map[string]any{
 			"type": "object", "properties": map[string]any{valueName: i.Schema}, "required": []string{valueName},
 		})
@@ -79,8 +82,8 @@ func formOf(i api.Interaction, keeps bool) form {
 	return typedForm
 }
 
-// primitive says whether a form may have such a property.
-func primitive(schema json.RawMessage) bool {
+// primitive says whether a form of a version may have such a property.
+func primitive(schema json.RawMessage, version string) bool {
 	var shape struct {
 		Type string          `json:"type"`
 		Ref  json.RawMessage `json:"$ref"`
@@ -94,7 +97,7 @@ func primitive(schema json.RawMessage) bool {
 		return false
 	}
 	if shape.Type == "array" { // a choice of several
-		return len(shape.Items.Enum) > 0 || len(shape.Items.AnyOf) > 0
+		return version >= severalSince && (len(shape.Items.Enum) > 0 || len(shape.Items.AnyOf) > 0)
 	}
 	return slices.Contains([]string{"string", "number", "integer", "boolean"}, shape.Type)
 }
