@@ -22,7 +22,11 @@ func (b *builder) checkProgram(t *Tool) {
 		if needs := t.Downloads(); needs != "" {
 			b.warn(s.node, needs)
 		}
-		if t.Type == TypeMCP && t.forgets() && !missing {
+		switch {
+		case t.Type != TypeMCP || t.MCP.Keep != nil || missing:
+		case path.Base(argv[0]) == "toolhost":
+			b.warn(s.node, "each call has a process of its own, and another toolhost forgets with it what it has asked: approvals and answers never reach its calls: say keep: true")
+		case t.forgets():
 			b.warn(s.node, forgetful+": say keep: true for a server that must remember, or keep: false")
 		}
 	}

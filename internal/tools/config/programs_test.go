@@ -24,6 +24,9 @@ func TestProgramsAndVariablesThatAreMissing(t *testing.T) {
 		"tools: {a: {mcp: [grep, x], keep: false}}":                                 "",
 		"tools: {a: {mcp: [grep, x], data: true}}":                                  "",
 		"tools: {a: {mcp: [grep, x], keep: {idle: 1m}}}":                            "",
+		"tools: {a: {mcp: [toolhost, mcp], keep: false}}":                           "tools.a.mcp: each call has a process of its own, and another toolhost forgets",
+		"tools: {a: {mcp: [bin/toolhost, mcp]}}":                                    "another toolhost forgets with it what it has asked",
+		"tools: {a: {mcp: [toolhost, mcp], keep: true}}":                            "",
 		"tools: {a: {mcp: [bin/uvx, x], keep: true, network: host}}":                "",
 		"tools: {a: {mcp: [bin/uvx, x], keep: true, tier: none}}":                   "",
 		// Workers are other machines. Of a server this one is asked what tools it has.
@@ -35,7 +38,7 @@ func TestProgramsAndVariablesThatAreMissing(t *testing.T) {
 		"tools: {a: {command: [bin/npx, x]}}":                                                       "",
 	} {
 		l, err := loadFiles(t, map[string]string{
-			"/etc/th/toolhost.yaml": text, "/etc/th/bin/npx": "#!/bin/sh\n", "/etc/th/bin/uvx": "#!/bin/sh\n", "/etc/th/bin/grep": "#!/bin/sh\n", "/etc/th/bin/env": "#!/bin/sh\n",
+			"/etc/th/toolhost.yaml": text, "/etc/th/bin/npx": "#!/bin/sh\n", "/etc/th/bin/uvx": "#!/bin/sh\n", "/etc/th/bin/grep": "#!/bin/sh\n", "/etc/th/bin/env": "#!/bin/sh\n", "/etc/th/bin/toolhost": "#!/bin/sh\n",
 		}, "PATH=/etc/th/bin", "SOME=value")
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
