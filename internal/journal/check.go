@@ -5,35 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 )
-
-// condemnedName is the file by which it is known that a database is damaged, until it is moved aside.
-const condemnedName = "journal.damaged"
-
-// condemn remembers that the database of dir is damaged.
-func condemn(dir string, why error) error {
-	return os.WriteFile(filepath.Join(dir, condemnedName), []byte(why.Error()), 0o600)
-}
-
-// condemned says why the database of dir is known to be damaged; nil if it is not.
-func condemned(dir string) error {
-	why, err := os.ReadFile(filepath.Join(dir, condemnedName))
-	if err != nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", ErrCorrupt, why)
-}
-
-// pardon forgets a database that was moved aside.
-func pardon(dir string) error {
-	if err := os.Remove(filepath.Join(dir, condemnedName)); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
 
 // unchecked is what Open had no time to check of a database. Nil is nothing.
 type unchecked struct {

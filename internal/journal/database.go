@@ -130,11 +130,14 @@ func openOrReplace(ctx context.Context, dir string, unclean bool, steps []string
 		report.Damage = emptied(dir)
 	}
 	report.Missing = report.Damage == nil && missing(dir)
+	var err error
 	if report.Damage != nil {
-		var err error
-		if report.MovedAside, err = moveAside(dir, aside); err != nil {
-			return nil, report, err
-		}
+		report.MovedAside, err = moveAside(dir, aside)
+	} else {
+		err = pardon(dir)
+	}
+	if err != nil {
+		return nil, report, err
 	}
 	d, err := openTight(ctx, dir, unclean, steps)
 	if err == nil || !errors.Is(err, ErrCorrupt) {

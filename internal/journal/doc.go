@@ -26,6 +26,6 @@
 //	journal.redo                what was appended ahead and the database may lack; gone after a clean end
 //	journal.lock                locked by the owner, and holding its pid; empty after a clean end
 //	journal.sums                checksums over the database as it was closed; gone while there is an owner
-//	journal.damaged             why the owner found the database damaged, until the next one has moved it aside
+//	journal.damaged             why the owner found the database damaged, until that is moved aside or replaced
 //	journal.db.corrupt-<time>   a database that could not be read, moved aside by Open and never deleted; redo logs, too
 package journal

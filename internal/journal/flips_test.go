@@ -160,29 +160,38 @@ func TestFlippedBitsAfterACrash(t *testing.T) {
 	}
 }
 
-// A database that was put in the place of another one is not damage.
+// A database that was put in the place of another one is not damage, even if that one was.
 func TestRestored(t *testing.T) {
 	t.Parallel()
-	dir, backup := t.TempDir(), t.TempDir()
-	j := mustOpen(t, dir, Options{})
-	mustAppend(t, j, wholeTurn("old", "shell", "ok")...)
-	if _, err := j.writer.database.conn.ExecContext(t.Context(), "VACUUM INTO ?", filepath.Join(backup, DatabaseName)); err != nil {
-		t.Fatal(err)
-	}
-	mustAppend(t, j, wholeTurn("new", "shell", "ok")...)
-	mustClose(t, j)
-	raw, err := os.ReadFile(filepath.Join(backup, DatabaseName))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, DatabaseName), raw, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if report := mustOpen(t, dir, Options{}).Report(); report.MovedAside != "" {
-		t.Errorf("%+v", report)
-	}
-	if _, err := content(t, dir); err != nil {
-		t.Error(err)
+	for _, damaged := range []bool{false, true} {
+		dir, backup := t.TempDir(), t.TempDir()
+		j := mustOpen(t, dir, Options{})
+		mustAppend(t, j, wholeTurn("old", "shell", "ok")...)
+		if _, err := j.writer.database.conn.ExecContext(t.Context(), "VACUUM INTO ?", filepath.Join(backup, DatabaseName)); err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, j, wholeTurn("new", "shell", "ok")...)
+		if damaged {
+			j.condemn(ErrCorrupt)
+		}
+		mustClose(t, j)
+		raw, err := os.ReadFile(filepath.Join(backup, DatabaseName))
+		if err == nil {
+			name := filepath.Join(dir, DatabaseName)
+			err = errors.Join(os.WriteFile(name, raw, 0o600), os.Chtimes(name, start, start))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report := mustOpen(t, dir, Options{}).Report(); report.MovedAside != "" {
+			t.Errorf("%+v", report)
+		}
+		if _, err := content(t, dir); err != nil {
+			t.Error(err)
+		}
+		if !absent(filepath.Join(dir, condemnedName)) {
+			t.Error("the restored database may be taken for the damaged one")
+		}
 	}
 }
 

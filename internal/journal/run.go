@@ -246,6 +246,9 @@ func (j *Journal) finish() error {
 		marked = run(j.writer.do.markClosed, closed)
 	}
 	err := errors.Join(j.writer.close(), j.ahead.close())
+	if j.writer.condemned != nil && j.Present() == nil {
+		err = errors.Join(err, condemnClosed(j.dir))
+	}
 	clean := err == nil && !j.writer.damaged && j.Present() == nil
 	if clean && marked == nil {
 		if err := writeSums(j.dir, closed); err != nil { // the next owner looks at the structure instead
