@@ -37,8 +37,9 @@ type ApprovalOptions struct {
 	// rather than passed over. It is called with a lock held that a call waits for.
 	Save func([]KeptApproval) error
 	// Stands, if not nil, says whether an approval for an identity still means whom it
-	// meant: the holder of a name may be another one by now.
-	Stands func(api.Approval) bool
+	// meant: the holder of a name may be another one by now. With an error it covers
+	// nothing for the moment, and is kept.
+	Stands func(api.Approval) (bool, error)
 	// Host is what calls may touch whose tools say nothing of their own. An approval for
 	// an identity is over when the next process's is another.
 	Host string
@@ -82,8 +83,8 @@ func NewApprovals(o ApprovalOptions) *Approvals {
 	return a
 }
 
-// List gives those in force, the oldest first, and those whose revocation is not saved
-// yet. It is a copy.
+// List gives those in force, the oldest first, those whose revocation is not saved yet,
+// and those for which Stands fails. It is a copy.
 func (a *Approvals) List() []api.Approval {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,15 +150,28 @@ func (a *Approvals) end(which func(*KeptApproval) bool) {
 
 // tidy drops those that are over. a is locked.
 func (a *Approvals) tidy() {
-	a.list = slices.DeleteFunc(a.list, func(one *KeptApproval) bool { return !a.inForce(one) })
+	a.list = slices.DeleteFunc(a.list, func(one *KeptApproval) bool {
+		over, err := a.over(one)
+		return over && err == nil
+	})
 }
 
-// inForce says whether one is not over yet.
+// inForce says whether one is known not to be over yet.
 func (a *Approvals) inForce(one *KeptApproval) bool {
+	over, err := a.over(one)
+	return !over && err == nil
+}
+
+// over says whether one has ended; the error is why nobody knows.
+func (a *Approvals) over(one *KeptApproval) (bool, error) {
 	if !one.ExpiresAt.IsZero() && !a.options.Now().Before(one.ExpiresAt) {
-		return false
+		return true, nil
 	}
-	return one.For != api.ForIdentity || a.options.Stands == nil || a.options.Stands(one.Approval)
+	if one.For != api.ForIdentity || a.options.Stands == nil {
+		return false, nil
+	}
+	stands, err := a.options.Stands(one.Approval)
+	return !stands, err
 }
 
 // save saves those for identities that are in force; the revoked go with that. a is locked.
@@ -244,12 +258,18 @@ func (a *Approvals) give(c approvable, given api.Answer) (*KeptApproval, error) 
 	if a.full(c.owner) {
 		return nil, fmt.Errorf("%d approvals are in force for %s: revoke some (toolhost approvals), or approve this call alone", ownApprovals, cmp.Or(c.owner, "it"))
 	}
+	switch over, err := a.over(one); {
+	case err != nil:
+		return nil, fmt.Errorf("cannot approve for %s: %w", c.owner, err)
+	case over: // the clock was set back since the owner's token was made
+		return nil, fmt.Errorf("an approval for %s would be over at once: look at the host's clock, or approve this call alone", c.owner)
+	}
 	a.list = append(a.list, one)
 	if one.For != api.ForIdentity {
 		return one, nil
 	}
 	if err := a.save(); err != nil {
-		a.list = a.list[:len(a.list)-1]
+		a.list = slices.DeleteFunc(a.list, func(other *KeptApproval) bool { return other == one })
 		return nil, err
 	}
 	return one, nil

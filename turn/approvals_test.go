@@ -122,7 +122,7 @@ func TestApprovalsEnd(t *testing.T) {
 		holder := true
 		w, a := approving(ApprovalOptions{
 			Save:   func(list []KeptApproval) error { saved = slices.Clone(list); return nil },
-			Stands: func(api.Approval) bool { return holder },
+			Stands: func(api.Approval) (bool, error) { return holder, nil },
 		})
 		give := func(scope string) *Turn {
 			turn := w.begin(t, Spec{Owner: "token a", SessionID: "s"})
@@ -165,7 +165,7 @@ func TestApprovalsEnd(t *testing.T) {
 
 		give(api.ForIdentity).End()
 		kept := slices.Clone(saved)
-		next := NewApprovals(ApprovalOptions{Kept: kept, Stands: func(api.Approval) bool { return holder }})
+		next := NewApprovals(ApprovalOptions{Kept: kept, Stands: func(api.Approval) (bool, error) { return holder, nil }})
 		if list := next.List(); len(list) != 1 || list[0].ID != kept[0].ID {
 			t.Errorf("the next process has %+v", list)
 		}

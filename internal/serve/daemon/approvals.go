@@ -48,24 +48,33 @@ func (d *daemon) approvals() (*turn.Approvals, error) {
 }
 
 // stands reports whether an approval is still valid: it ends with the token it was given to,
-// even if another token has the same name, or is in the same file.
-func (d *daemon) stands(a api.Approval) bool {
+// even if another token has the same name, or is in the same file. The error is why the tokens
+// cannot be read.
+func (d *daemon) stands(a api.Approval) (bool, error) {
 	if a.Owner == "token" {
-		made, err := os.Lstat(filepath.Join(d.options.State, TokenName))
-		return err == nil && made.ModTime().Before(a.At)
+		return d.standsByFile(a)
 	}
 	name, of := strings.CutPrefix(a.Owner, "token ")
 	if !of || d.tokens == nil {
-		return true
+		return true, nil
 	}
 	list, err := d.tokens.List()
 	if err != nil {
-		return false // nobody is let in by a token then
+		return false, err
 	}
 	for _, t := range list {
 		if t.Name == name && t.Valid(time.Now()) {
-			return t.Created.Before(a.At)
+			return t.Created.Before(a.At), nil
 		}
 	}
-	return false
+	return false, nil
+}
+
+// standsByFile is stands for an owner who has the token file.
+func (d *daemon) standsByFile(a api.Approval) (bool, error) {
+	made, err := os.Lstat(filepath.Join(d.options.State, TokenName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && made.ModTime().Before(a.At), err
 }

@@ -114,27 +114,41 @@ func TestApprovalsOfAToken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	stands := func(a api.Approval) bool {
+		t.Helper()
+		stands, err := d.stands(a)
+		if err != nil {
+			t.Error(err)
+		}
+		return stands
+	}
 	create()
 	given := api.Approval{Owner: "token ci", For: api.ForIdentity, At: time.Now()}
-	if !d.stands(given) || !d.stands(api.Approval{Owner: "uid 0"}) {
+	if !stands(given) || !stands(api.Approval{Owner: "uid 0"}) {
 		t.Error("what was just given does not stand")
 	}
-	if d.stands(api.Approval{Owner: "token nosuch", At: time.Now()}) {
+	if stands(api.Approval{Owner: "token nosuch", At: time.Now()}) {
 		t.Error("what was given for nobody stands")
 	}
 	if _, err := d.tokens.Revoke("ci", "uid 0"); err != nil {
 		t.Fatal(err)
 	}
-	if d.stands(given) {
+	if stands(given) {
 		t.Error("it stands without the token")
 	}
 	create()
-	if d.stands(given) {
+	if stands(given) {
 		t.Error("it stands for another token of the name")
 	}
 	given.At = time.Now()
-	if !d.stands(given) {
+	if !stands(given) {
 		t.Error("what was given for the new token does not stand")
+	}
+	if err := os.WriteFile(filepath.Join(dir, tokens.FileName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.stands(given); err == nil {
+		t.Error("nobody can know whether it stands")
 	}
 }
 
