@@ -84,27 +84,34 @@ func (c *Catalog) hold(entry config.Tool, tools []Tool) []Tool {
 	return held
 }
 
-// free are a server's offers without prompts and templates that say something else
-// than what is pinned now; held says why of each.
+// free are a server's offers without prompts, templates and instructions that say
+// something else than what is pinned now; held says why of each.
 func (c *Catalog) free(entry config.Tool, o *pluginv1.Server) (free *pluginv1.Server, held []string) {
 	pinned, any, err := c.pinned(entry)
 	if !any || o == nil {
 		return o, nil
 	}
+	passes := func(key string, said pins.Tool) bool {
+		reason := why(Tool{own: key, pin: said, Entry: entry}, pinned, err)
+		if reason != "" {
+			held = append(held, fmt.Sprintf("%s of %s (%s) is held back: %s", key, entry.Name, entry.Source, reason))
+		}
+		return reason == ""
+	}
 	keep := func(list [][]byte, of func([]byte) (string, pins.Tool)) (kept [][]byte) {
 		for _, raw := range list {
-			key, said := of(raw)
-			reason := why(Tool{own: key, pin: said, Entry: entry}, pinned, err)
-			if reason == "" {
+			if passes(of(raw)) {
 				kept = append(kept, raw)
-				continue
 			}
-			held = append(held, fmt.Sprintf("%s of %s (%s) is held back: %s", key, entry.Name, entry.Source, reason))
 		}
 		return kept
 	}
+	instructions := o.GetInstructions()
+	if instructions != "" && !passes(pins.OfInstructions(instructions)) {
+		instructions = ""
+	}
 	free = &pluginv1.Server{
-		Instructions: o.GetInstructions(), Protocol: o.GetProtocol(), Capabilities: o.GetCapabilities(), Resources: o.GetResources(),
+		Instructions: instructions, Protocol: o.GetProtocol(), Capabilities: o.GetCapabilities(), Resources: o.GetResources(),
 		Prompts: keep(o.GetPrompts(), pins.OfPrompt), Templates: keep(o.GetTemplates(), pins.OfTemplate),
 	}
 	return free, held

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,6 +44,43 @@ func TestChangedOffersAreHeldBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if one := c.Servers()[0]; len(one.Held) != 0 || len(one.Offers.Prompts) != 2 {
+		t.Errorf("accepted: %v", one)
+	}
+}
+
+// So are a server's instructions: they reach models as they are. A file of before they were
+// pinned takes them up.
+func TestChangedInstructionsAreHeldBack(t *testing.T) {
+	entry := config.Tool{Name: "s", Type: config.TypeMCP}
+	dir := t.TempDir()
+	c := New(nil, &config.Loaded{Path: filepath.Join(dir, "toolhost.yaml"), Tools: []config.Tool{entry}}, Options{State: dir})
+	says := func(instructions string) Server {
+		o := &pluginv1.Server{Instructions: instructions, Resources: [][]byte{[]byte(`{"uri":"a://1"}`)}}
+		c.pin(entry, &supervisor.Description{Tools: []*pluginv1.ToolDescription{{Name: "t"}}, Server: o})
+		c.keepOffers(entry, o)
+		return c.Servers()[0]
+	}
+	file, _ := c.Pins(entry)
+	former := `{"schemaVersion": 1, "offers": true, "hints": true, "tools": {"t": {}}}`
+	if err := os.MkdirAll(filepath.Dir(file.Path()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file.Path(), []byte(former), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"first", "", "first"} {
+		if one := says(text); len(one.Held) != 0 || one.Offers.Instructions != text {
+			t.Errorf("%q: %v", text, one)
+		}
+	}
+	one := says("second")
+	if len(one.Held) != 1 || !strings.Contains(one.Held[0], "instruction text of s") || one.Offers.Instructions != "" || c.held() != 1 {
+		t.Errorf("offered: %v, held back: %q", one.Offers, one.Held)
+	}
+	if err := file.Accept(c.said["s"]); err != nil {
+		t.Fatal(err)
+	}
+	if one := c.Servers()[0]; len(one.Held) != 0 || one.Offers.Instructions != "second" {
 		t.Errorf("accepted: %v", one)
 	}
 }

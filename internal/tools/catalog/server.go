@@ -16,7 +16,7 @@ type Server struct {
 	Entry config.Tool
 	// Offers is what it has beside its tools, without what is held back.
 	Offers *pluginv1.Server
-	// Held says of prompts and templates why they are, a line each.
+	// Held says of prompts, templates and instructions why they are, a line each.
 	Held []string
 }
 

@@ -1,6 +1,6 @@
 // Package pins keeps what the tools of MCP servers said of themselves when an
-// operator first took them, or accepted them last, and so of their prompts and
-// resource templates. A server that says something else later may be another one, or
+// operator first took them, or accepted them last, and so of their prompts,
+// resource templates and instructions. A server that says something else later may be another one, or
 // may want a model to do something else: that is held back until it is accepted.
 package pins
 
@@ -107,20 +107,28 @@ type Server struct {
 	// Offers: its prompts and resource templates are among them, by KeyOfPrompt and
 	// KeyOfTemplate. Files of before they were pinned have tools alone.
 	Offers bool `json:"offers,omitempty"`
+	// Instructions: its instructions are, too, by KeyOfInstructions, if it has any.
+	Instructions bool `json:"instructions,omitempty"`
 	// Hints: those of false are among them. Files of before do not tell them from absent ones.
 	Hints bool `json:"hints,omitempty"`
 }
 
-// What the names of prompts, and the URIs of resource templates, stand behind.
+// What the names of prompts, and the URIs of resource templates, stand behind, and the
+// key of a server's instructions.
 const (
-	KeyOfPrompt   = "prompt "
-	KeyOfTemplate = "resource template "
+	KeyOfPrompt       = "prompt "
+	KeyOfTemplate     = "resource template "
+	KeyOfInstructions = "instruction text"
 )
 
-// OfOffers is what a server says of its prompts and resource templates, by their keys.
-// The schema of a prompt is its arguments.
+// OfOffers is what a server says of its prompts and resource templates and to models, by
+// their keys. The schema of a prompt is its arguments.
 func OfOffers(o *pluginv1.Server) map[string]Tool {
 	all := map[string]Tool{}
+	if text := o.GetInstructions(); text != "" {
+		key, one := OfInstructions(text)
+		all[key] = one
+	}
 	for _, raw := range o.GetPrompts() {
 		key, one := ofOffer(raw, KeyOfPrompt)
 		all[key] = one
@@ -135,6 +143,11 @@ func OfOffers(o *pluginv1.Server) map[string]Tool {
 // OfPrompt and OfTemplate are those of one, as JSON.
 func OfPrompt(raw []byte) (key string, t Tool)   { return ofOffer(raw, KeyOfPrompt) }
 func OfTemplate(raw []byte) (key string, t Tool) { return ofOffer(raw, KeyOfTemplate) }
+
+// OfInstructions are a server's.
+func OfInstructions(text string) (key string, t Tool) {
+	return KeyOfInstructions, Tool{Description: text}
+}
 
 func ofOffer(raw []byte, prefix string) (key string, t Tool) {
 	var said struct {
@@ -179,18 +192,22 @@ func (f File) Read() (map[string]Tool, error) {
 	return s.Tools, err
 }
 
-// Extend pins a server's prompts and resource templates beside the tools of a file
-// that is from before they were.
+// Extend pins a server's prompts, resource templates and instructions beside the tools of
+// a file that is from before they were.
 func (f File) Extend(offers map[string]Tool) error {
 	s, err := f.server()
-	if err != nil || s.Offers {
+	if err != nil || s.Offers && s.Instructions {
 		return err
 	}
 	all := maps.Clone(s.Tools)
 	if all == nil {
 		all = map[string]Tool{}
 	}
-	maps.Copy(all, offers)
+	for key, one := range offers {
+		if !s.Offers || key == KeyOfInstructions {
+			all[key] = one
+		}
+	}
 	return f.put(all, s.Hints, atomicfile.Options{})
 }
 
@@ -235,7 +252,7 @@ func (f File) First(tools map[string]Tool) error {
 func (f File) Accept(tools map[string]Tool) error { return f.put(tools, true, atomicfile.Options{}) }
 
 func (f File) put(tools map[string]Tool, hints bool, o atomicfile.Options) error {
-	raw, err := json.MarshalIndent(Server{schemaVersion, f.config, f.name, tools, true, hints}, "", "  ")
+	raw, err := json.MarshalIndent(Server{schemaVersion, f.config, f.name, tools, true, true, hints}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("bug: cannot write pins: %w", err)
 	}
