@@ -248,8 +248,15 @@ func (f File) First(tools map[string]Tool) error {
 	return err
 }
 
-// Accept pins the tools in place of others.
-func (f File) Accept(tools map[string]Tool) error { return f.put(tools, true, atomicfile.Options{}) }
+// Accept pins the tools in place of others. With one of a file without hints of false, the
+// new file is as well: it would be held to have none.
+func (f File) Accept(tools map[string]Tool) error {
+	hints := true
+	for _, tool := range tools {
+		hints = hints && !tool.onlyTrue
+	}
+	return f.put(tools, hints, atomicfile.Options{})
+}
 
 func (f File) put(tools map[string]Tool, hints bool, o atomicfile.Options) error {
 	raw, err := json.MarshalIndent(Server{schemaVersion, f.config, f.name, tools, true, true, hints}, "", "  ")

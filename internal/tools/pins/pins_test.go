@@ -168,6 +168,17 @@ func TestHintsOfFalse(t *testing.T) {
 	if c := changes(); len(c) != 0 {
 		t.Errorf("of one that was extended: %v", c)
 	}
+	some, err := f.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	some["other"] = now
+	if err := f.Accept(some); err != nil {
+		t.Fatal(err)
+	}
+	if c := changes(); len(c) != 0 {
+		t.Errorf("where another one alone was accepted: %v", c)
+	}
 	if err := f.Accept(map[string]Tool{"t": now}); err != nil {
 		t.Fatal(err)
 	}
