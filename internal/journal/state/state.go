@@ -83,11 +83,14 @@ func Claim(dir string, o journal.Options) (*journal.Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep a journal in %s: %w", dir, err)
 	}
-	if o.Retention, err = shareOf(pool, o.Retention); err != nil {
+	held, err := heldBytes(pool)
+	if err != nil {
 		return nil, err
 	}
 	for n := range maxCommands {
-		j, err := openOwn(filepath.Join(pool, strconv.Itoa(n+1)), o)
+		own, o := filepath.Join(pool, strconv.Itoa(n+1)), o
+		o.Retention = shareOf(held, own, o.Retention)
+		j, err := openOwn(own, o)
 		if !errors.Is(err, journal.ErrOwned) {
 			return j, err
 		}
@@ -117,13 +120,32 @@ func preparePool(dir string) (string, error) {
 	return journal.PrepareDir(filepath.Join(dir, commandsDir))
 }
 
-// shareOf divides the bytes among the journals that there are.
-func shareOf(pool string, r journal.Retention) (journal.Retention, error) {
-	slots, err := slots(pool)
-	if err == nil && r.MaxBytes >= 0 {
-		r.MaxBytes = r.Defaulted().MaxBytes / int64(max(len(slots), 1))
+// heldBytes are the sizes of commands' journals, below pool, by their folders.
+func heldBytes(pool string) (map[string]int64, error) {
+	dirs, err := slots(pool)
+	held := map[string]int64{}
+	for _, dir := range dirs {
+		held[dir] = 0
+		if info, err := os.Stat(filepath.Join(dir, journal.DatabaseName)); err == nil {
+			held[dir] = info.Size()
+		}
 	}
-	return r, err
+	return held, err
+}
+
+// shareOf leaves the journal in dir the bytes that the others do not hold, and no less than
+// an equal share: most are idle after a time with many commands at once.
+func shareOf(held map[string]int64, dir string, r journal.Retention) journal.Retention {
+	if r.MaxBytes < 0 {
+		return r
+	}
+	all := r.Defaulted().MaxBytes
+	left := all + held[dir]
+	for _, bytes := range held {
+		left -= bytes
+	}
+	r.MaxBytes = max(left, all/int64(max(len(held), 1)))
+	return r
 }
 
 // slots are the folders of commands' journals, below pool.
@@ -175,14 +197,14 @@ func Prune(dir string, r journal.Retention) (p Pruned, err error) {
 	if len(dirs) == 0 {
 		return p, noJournal(dir)
 	}
-	share, err := shareOf(filepath.Join(dir, commandsDir), r)
+	held, err := heldBytes(filepath.Join(dir, commandsDir))
 	if err != nil {
 		return p, err
 	}
 	for _, one := range dirs {
-		o := journal.Options{Retention: share}
-		if one == dir {
-			o.Retention = r
+		o := journal.Options{Retention: r}
+		if one != dir {
+			o.Retention = shareOf(held, one, r)
 		}
 		n, found, err := pruneOne(one, o)
 		p.Turns += n

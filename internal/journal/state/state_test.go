@@ -242,16 +242,24 @@ func TestTend(t *testing.T) {
 	}
 }
 
-// The bound of the size is for all journals together.
+// The bound of the size is for all journals together, and those that hold little leave their room to others.
 func TestShare(t *testing.T) {
+	held := map[string]int64{"1": 10, "2": 60, "3": 0, "4": 0}
+	for _, test := range []struct {
+		dir         string
+		given, want int64
+	}{
+		{"1", 100, 40}, {"2", 100, 90}, {"3", 100, 30}, {"5", 100, 30}, {"3", 80, 20}, {"1", 0, journal.Retention{}.Defaulted().MaxBytes - 60}, {"1", -1, -1},
+	} {
+		if r := shareOf(held, test.dir, journal.Retention{MaxBytes: test.given}); r.MaxBytes != test.want {
+			t.Errorf("of %d bytes %s gets %d, want %d", test.given, test.dir, r.MaxBytes, test.want)
+		}
+	}
 	dir := t.TempDir()
 	claim(t, dir)
-	claim(t, dir)
-	pool := filepath.Join(dir, commandsDir)
-	for given, want := range map[int64]int64{100: 50, 0: journal.Retention{}.Defaulted().MaxBytes / 2, -1: -1} {
-		if r, err := shareOf(pool, journal.Retention{MaxBytes: given}); err != nil || r.MaxBytes != want {
-			t.Errorf("of %d bytes a journal gets %d, want %d; %v", given, r.MaxBytes, want, err)
-		}
+	held, err := heldBytes(filepath.Join(dir, commandsDir))
+	if bytes := held[filepath.Join(dir, commandsDir, "1")]; err != nil || len(held) != 1 || bytes == 0 {
+		t.Errorf("%v, %v", held, err)
 	}
 }
 

@@ -21,7 +21,8 @@ func Tend(dir string, o journal.Options) ([]Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Retention, err = shareOf(pool, o.Retention); err != nil {
+	held, err := heldBytes(pool)
+	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -34,7 +35,9 @@ func Tend(dir string, o journal.Options) ([]Found, error) {
 			continue
 		}
 		_ = os.Chtimes(one, now, now)
-		_, found, err := pruneOne(one, o)
+		own := o
+		own.Retention = shareOf(held, one, o.Retention)
+		_, found, err := pruneOne(one, own)
 		if errors.Is(err, journal.ErrOwned) {
 			continue
 		}
