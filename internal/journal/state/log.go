@@ -20,9 +20,18 @@ import (
 // be called from any goroutine.
 type Log struct {
 	dir     string
-	readers []*journal.Reader
+	readers []reader
 	// Unreadable says why journals are left out.
 	Unreadable []error
+
+	mu      sync.Mutex
+	damaged map[string]error // what was found as they were read, by their folders
+}
+
+// reader is that of the journal in dir.
+type reader struct {
+	*journal.Reader
+	dir string
 }
 
 // OpenLog opens what there is in dir. It fails if that is nothing, or if none of
@@ -32,12 +41,12 @@ func OpenLog(dir string) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the journals in %s: %w", dir, err)
 	}
-	l := &Log{dir: dir}
+	l := &Log{dir: dir, damaged: map[string]error{}}
 	for _, one := range dirs {
-		reader, err := journal.OpenReader(one)
+		r, err := journal.OpenReader(one)
 		switch {
 		case err == nil:
-			l.readers = append(l.readers, reader)
+			l.readers = append(l.readers, reader{r, one})
 		case !errors.Is(err, fs.ErrNotExist):
 			l.Unreadable = append(l.Unreadable, err)
 		}
@@ -78,25 +87,54 @@ func (l *Log) Close() error {
 }
 
 // Lacking is why something may be missing in what was read, for each journal as
-// [journal.Reader.Lacking].
+// [journal.Reader.Lacking], or since it is damaged.
 func (l *Log) Lacking() (why []error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, r := range l.readers {
-		if err := r.Lacking(); err != nil {
+		if err := cmp.Or(l.damaged[r.dir], r.Lacking()); err != nil {
 			why = append(why, err)
 		}
 	}
 	return why
 }
 
+// each has all journals read, until done says so. A damaged one does not hide what the
+// others have; wrong is the damage of those that were passed over.
+func (l *Log) each(read func(*journal.Reader) (done bool, err error)) (wrong, err error) {
+	for _, r := range l.readers {
+		done, err := read(r.Reader)
+		if errors.Is(err, journal.ErrCorrupt) {
+			err = fmt.Errorf("cannot read all of the journal in %s: %w", r.dir, err)
+			l.mu.Lock()
+			l.damaged[r.dir] = err
+			l.mu.Unlock()
+			wrong = errors.Join(wrong, err)
+			continue
+		}
+		if done || err != nil {
+			return wrong, err
+		}
+	}
+	return wrong, nil
+}
+
 // Turns lists turns, the last started first.
 func (l *Log) Turns(f api.Filter) ([]api.TurnSummary, error) {
-	turns := []api.TurnSummary{}
-	for _, r := range l.readers {
+	turns, intact := []api.TurnSummary{}, 0
+	wrong, err := l.each(func(r *journal.Reader) (bool, error) {
 		some, err := r.Turns(f)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			intact++
+			turns = append(turns, some...)
 		}
-		turns = append(turns, some...)
+		return false, err
+	})
+	if intact == 0 {
+		err = cmp.Or(err, wrong)
+	}
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(turns, func(a, b api.TurnSummary) int { return b.Started.Compare(a.Started) })
 	return turns[:min(len(turns), journal.Count(f))], nil
@@ -109,12 +147,14 @@ func (l *Log) Events(turnID string, after int64, yield func(journal.Event) bool)
 
 // Result gives a call's result as [journal.Reader.Result] does.
 func (l *Log) Result(turnID, callID string) (result []byte, err error) {
-	for _, r := range l.readers {
-		if result, err = r.Result(turnID, callID); !errors.Is(err, journal.ErrNotFound) {
-			return result, err
-		}
+	err = l.find(turnID, func(r *journal.Reader) (err error) {
+		result, err = r.Result(turnID, callID)
+		return err
+	})
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, l.noResult(turnID, callID)
 	}
-	return nil, l.noResult(turnID, callID)
+	return result, err
 }
 
 // noResult says what is missing: the turn, the call or only its result.
@@ -133,12 +173,22 @@ func (l *Log) noResult(turnID, callID string) error {
 	return fmt.Errorf("the turn %q has no call %q: toolhost log %s shows its calls: %w", turnID, callID, turnID, journal.ErrNotFound)
 }
 
-// find tries the journals until one has the turn.
+// find tries the journals until one has the turn. If none has it, a damaged one may.
 func (l *Log) find(turnID string, try func(*journal.Reader) error) error {
-	for _, r := range l.readers {
-		if err := try(r); !errors.Is(err, journal.ErrNotFound) {
-			return err
+	found := false
+	wrong, err := l.each(func(r *journal.Reader) (bool, error) {
+		err := try(r)
+		if errors.Is(err, journal.ErrNotFound) {
+			return false, nil
 		}
+		found = err == nil
+		return true, err
+	})
+	if found || err != nil {
+		return err
+	}
+	if wrong != nil {
+		return wrong
 	}
 	return fmt.Errorf("there is no turn %q in the journals in %s, or no more since it was pruned: %w", turnID, l.dir, journal.ErrNotFound)
 }
@@ -202,7 +252,7 @@ func (f *follower) follow(ctx context.Context, dir string, first bool) {
 	if f.followed[dir] {
 		return
 	}
-	reader, err := journal.OpenReader(dir)
+	r, err := journal.OpenReader(dir)
 	if err != nil {
 		return // it is just beginning, or is told of in Unreadable
 	}
@@ -213,7 +263,7 @@ func (f *follower) follow(ctx context.Context, dir string, first bool) {
 	o := f.options
 	o.Last = o.Last && first // what is in a new journal is new
 	f.running.Go(func() {
-		err := errors.Join(reader.Follow(ctx, o, f.give), reader.Close())
+		err := errors.Join(r.Follow(ctx, o, f.give), r.Close())
 		switch {
 		case errors.Is(err, journal.ErrReplaced):
 			f.forget(dir)
