@@ -56,6 +56,7 @@ const (
 	// stays as the anchor of the rest.
 	maxAudit      = 100_000
 	maxAuditRunes = 512 // of each text
+	auditRowBytes = 64  // of a record, beside its JSON
 )
 
 // Audit commits a record, and gives it with its place in the chain. With an error it has none.
@@ -71,6 +72,7 @@ func (j *Journal) Audit(a Audit) (Audit, error) {
 	}
 	err := j.writer.inTransaction(func() error { return j.writer.audit(&a) })
 	if err != nil {
+		j.writer.auditBytes = 0 // to be counted anew
 		a.Seq, a.Hash = 0, ""
 		return a, fmt.Errorf("cannot put an audit record into the journal: %w", err)
 	}
@@ -123,6 +125,9 @@ func (w *writer) audit(a *Audit) error {
 	}
 	last := a.Seq - maxAudit
 	if last <= 0 {
+		if w.auditBytes > 0 {
+			w.auditBytes += int64(len(raw) + auditRowBytes)
+		}
 		return nil
 	}
 	_, err = conn.ExecContext(ctx, "UPDATE audit_anchor SET (seq, hash) = (SELECT seq, hash FROM audit WHERE seq = ?) WHERE EXISTS (SELECT 1 FROM audit WHERE seq = ?)", last, last)
@@ -130,6 +135,14 @@ func (w *writer) audit(a *Audit) error {
 		_, err = conn.ExecContext(ctx, "DELETE FROM audit WHERE seq <= ?", last)
 	}
 	return err
+}
+
+// auditSize is about what the records hold: all of them are counted once.
+func (w *writer) auditSize() (bytes int64, err error) {
+	if w.auditBytes == 0 {
+		err = w.database.conn.QueryRowContext(context.Background(), "SELECT coalesce(sum(length(json) + ?), 0) FROM audit", auditRowBytes).Scan(&w.auditBytes)
+	}
+	return w.auditBytes / 4 * 5, err // pages are not full
 }
 
 // ErrBroken is why a chain of audit records is not what was written.

@@ -15,6 +15,7 @@ type Retention struct {
 	MaxAge time.Duration
 	// MaxBytes bounds what the database holds, within about a megabyte, without its log, of about 32 MiB, and
 	// up to four times that while much is written beside readers that end; default 512 MiB, negative: none.
+	// Turns may have half of it in any case, where audit records hold more than the rest.
 	MaxBytes int64
 }
 
@@ -129,7 +130,7 @@ func (w *writer) keepUp() {
 	if w.pruner.limits.MaxBytes < 0 || w.pruner.grown < most {
 		return
 	}
-	if used, _, err := w.size(); err == nil && used > w.pruner.limits.MaxBytes+most {
+	if over, err := w.oversized(most); err == nil && over {
 		_, _ = w.prune() // the pass finds out what that was
 	}
 }
@@ -233,14 +234,27 @@ func (w *writer) victim() (int64, error) {
 	if limit := w.pruner.limits.MaxAge; limit >= 0 && age > limit {
 		return id, nil
 	}
-	size, _, err := w.size()
-	if limit := w.pruner.limits.MaxBytes; err == nil && limit >= 0 && size > limit {
+	switch over, err := w.oversized(0); {
+	case err != nil:
+		return 0, err
+	case over:
 		return id, nil
 	}
-	if err != nil {
-		return 0, err
-	}
 	return w.ownVictim()
+}
+
+// oversized says whether turns go for the size, where so much beyond the limit is let pass.
+func (w *writer) oversized(beyond int64) (bool, error) {
+	limit := w.pruner.limits.MaxBytes
+	if limit < 0 {
+		return false, nil
+	}
+	size, _, err := w.size()
+	if err != nil || size <= limit+beyond {
+		return false, err
+	}
+	audit, err := w.auditSize()
+	return size > max(limit, audit+limit/2)+beyond, err
 }
 
 // size is how many bytes of the file hold something, and how many do not.

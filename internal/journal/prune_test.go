@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,6 +105,43 @@ func expectEmptied(t *testing.T, j *Journal) {
 	if err != nil || orphans != 0 {
 		t.Errorf("%d rows were left behind, error %v", orphans, err)
 	}
+}
+
+// Where audit records alone have more than the bound, turns are still kept, up to half of it.
+func TestAuditRecordsLeaveRoomForTurns(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	j := mustOpen(t, t.TempDir(), Options{Retention: Retention{MaxBytes: limit}})
+	audit := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := j.Audit(Audit{Time: start, What: strings.Repeat("x", maxAuditRunes), Outcome: strings.Repeat("y", maxAuditRunes)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		if _, err := j.Prune(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		turns, err := mustRead(t, j.Dir()).Turns(api.Filter{})
+		var got []string
+		for _, one := range turns {
+			got = append(got, one.TurnID)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("turns %q, want %q; %v", got, want, err)
+		}
+	}
+	audit(1500)
+	mustAppend(t, j, wholeTurn("small", "shell", "ok")...)
+	expect("small")
+	audit(500)
+	expect("small")
+	appendBulk(t, j, "first", 30)
+	appendBulk(t, j, "second", 30)
+	expect("second")
 }
 
 func TestPruneWhileAppending(t *testing.T) {

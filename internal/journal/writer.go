@@ -25,7 +25,9 @@ type writer struct {
 	commits int   // since the log was written to the file
 	pruner  pruner
 	held    holdings
-	damaged bool // SQLite has said that the database is corrupt
+	// auditBytes are those of audit records, 0 until they are counted.
+	auditBytes int64
+	damaged    bool // SQLite has said that the database is corrupt
 	// condemned is why nothing is written any more.
 	condemned error
 	files     files

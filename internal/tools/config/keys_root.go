@@ -214,7 +214,7 @@ var journalKeys = []*key{
 		}),
 	},
 	{
-		name: "maxSize", kind: sizeOrInfinity, std: "512MiB", doc: "size of the database; the oldest turns are dropped first",
+		name: "maxSize", kind: sizeOrInfinity, std: "512MiB", doc: "size of the database; the oldest turns are dropped first, but half of it is theirs, however much the audit records hold",
 		sets: setsHost(func(l *Loaded, s setting) {
 			if l.Journal.MaxBytes = s.data.(int64); unlimited(s.node.value) {
 				l.Journal.MaxBytes = -1
