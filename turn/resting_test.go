@@ -98,6 +98,9 @@ func TestACallRestsBetweenItsProcesses(t *testing.T) {
 		if r := results[0]; r.Timing.QueueMs != 500 || len(r.Rounds) != 1 {
 			t.Errorf("it has waited in line for %d ms, %d rounds", r.Timing.QueueMs, len(r.Rounds))
 		}
+		if r := results[0]; r.Timing.HumanWaitMs != 500 || r.Timing.ElapsedMs != 500 { // its processes tell no times
+			t.Errorf("people were waited for %d ms of %d", r.Timing.HumanWaitMs, r.Timing.ElapsedMs)
+		}
 	})
 }
 

@@ -25,6 +25,7 @@ type rounds struct {
 	e       *entry
 	s       *starting
 	request supervisor.Request
+	waited  time.Duration // for answers, between its processes
 
 	mu      sync.Mutex
 	running Running            // the last one
@@ -66,20 +67,31 @@ func (r *rounds) Result() *api.Result {
 		in := inputOf(result)
 		switch {
 		case in == nil:
-			return together(before, result, r.request.Tool)
+			return r.together(before, result)
 		case len(before) == maxRounds:
 			result = supervisor.Verdict{
 				Tool: result.Tool, Status: api.StatusProtocolError, Reason: api.ReasonServer,
 				Message: "[FAILED] The tool's server keeps asking for more input and gives no result.",
 			}.Result()
-			return together(before, result, r.request.Tool)
+			return r.together(before, result)
 		}
 		before = append(before, result)
 		if instead := r.next(in, before); instead != nil {
-			return together(before, instead, r.request.Tool)
+			return r.together(before, instead)
 		}
 		result = r.running.Result()
 	}
+}
+
+// together is the one result of the rounds. What was waited for between them counts as
+// within a process that asks.
+func (r *rounds) together(before []*api.Result, last *api.Result) *api.Result {
+	own := together(before, last, r.request.Tool)
+	if waited := r.waited.Milliseconds(); waited > 0 {
+		own.Timing.HumanWaitMs += waited
+		own.Timing.ElapsedMs += waited
+	}
+	return own
 }
 
 // forget holds on to no result.
@@ -180,7 +192,9 @@ func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json
 		return nil, "", nil
 	}
 	r.rest()
+	began := r.b.t.now()
 	said := r.b.requests(ctx, r.e, in.InputRequests)
+	r.waited += r.b.t.now().Sub(began)
 	if said.Denied != "" {
 		return nil, said.Denied, nil
 	}

@@ -105,7 +105,7 @@ func TestRounds(t *testing.T) {
 		}
 		defer turn.End()
 		r := run(t, turn, Call{ID: "a", Tool: "work", Client: json.RawMessage(`{"protocol":"2026-07-28"}`)})[0]
-		if !r.OK() || len(r.Rounds) != 2 || r.Timing.ElapsedMs != 900 || r.Usage.CPUUserMs != 15 {
+		if !r.OK() || len(r.Rounds) != 2 || r.Timing.HumanWaitMs != 120_000 || r.Timing.ElapsedMs != 120_900 || r.Usage.CPUUserMs != 15 {
 			t.Fatalf("%s, %d rounds, %+v", r.Status, len(r.Rounds), r.Timing)
 		}
 		for i, want := range []string{
