@@ -238,9 +238,20 @@ func (w *writer) victim() (int64, error) {
 	case err != nil:
 		return 0, err
 	case over:
-		return id, nil
+		return w.firstBegun(id)
 	}
 	return w.ownVictim()
+}
+
+// firstBegun is the turn id, which ended first by its time, or an older one that ended while the clock was ahead. Ids
+// only grow.
+func (w *writer) firstBegun(id int64) (int64, error) {
+	older := id
+	err := w.do.oldestAhead.QueryRow(w.pruner.now().UnixNano()).Scan(&older)
+	if errors.Is(err, sql.ErrNoRows) {
+		return id, nil
+	}
+	return min(id, older), err
 }
 
 // oversized says whether turns go for the size, where so much beyond the limit is let pass.

@@ -93,6 +93,23 @@ func TestPruneBySize(t *testing.T) {
 	}
 }
 
+// A turn that ended while the clock was ahead is as old as what was recorded beside it.
+func TestPruneBySizeAfterAClockAhead(t *testing.T) {
+	t.Parallel()
+	now := start.Add(time.Hour)
+	j := mustOpen(t, t.TempDir(), Options{Retention: Retention{MaxBytes: 512 << 10}, Now: func() time.Time { return now }})
+	for turn, ahead := range []int{1, 0} { // each fits alone
+		id := fmt.Sprint("t", turn)
+		begin, end := event(id, 1, api.EventTurnStart), event(id, 2, api.EventTurnEnd)
+		begin.JSON, end.Time = make([]byte, 300<<10), end.Time.AddDate(ahead, 0, 0)
+		mustAppend(t, j, begin, end)
+	}
+	expectPruned(t, j, 1)
+	if turns, err := mustRead(t, j.Dir()).Turns(api.Filter{}); err != nil || len(turns) != 1 || turns[0].TurnID != "t1" {
+		t.Errorf("left: %+v, %v", turns, err)
+	}
+}
+
 // expectEmptied wants no rows of turns that are gone.
 func expectEmptied(t *testing.T, j *Journal) {
 	t.Helper()

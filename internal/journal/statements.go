@@ -13,7 +13,8 @@ type statements struct {
 	abortTurn, endTurn                  *sql.Stmt
 	startCall, endCall, result          *sql.Stmt
 	findTurn, nextSeq, lastSeq, callsOf *sql.Stmt
-	pruning, oldest, markTurn, dropTurn *sql.Stmt
+	pruning, markTurn, dropTurn         *sql.Stmt
+	victimStatements
 	ownerStatements
 	rowStatements
 	eventSizes, dropEvents, resultSizes    *sql.Stmt
@@ -24,6 +25,9 @@ type statements struct {
 
 	all []*sql.Stmt
 }
+
+// victimStatements find the turn that goes next.
+type victimStatements struct{ oldest, oldestAhead *sql.Stmt }
 
 // ownerStatements are about what owners hold.
 type ownerStatements struct{ oldestOf, turnSize, turnBytes *sql.Stmt }
@@ -55,6 +59,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.callsOf, "SELECT call_id, tool, status FROM calls WHERE turn = ? ORDER BY id"},
 		{&s.pruning, "SELECT turn FROM pruning LIMIT 1"},
 		{&s.oldest, "SELECT id, turn_id, ended FROM turns WHERE ended IS NOT NULL ORDER BY ended, id LIMIT 1"},
+		{&s.oldestAhead, "SELECT id FROM turns WHERE ended > ? ORDER BY ended, id LIMIT 1"},
 		{&s.oldestOf, "SELECT id FROM turns WHERE owner = ?1 AND ended IS NOT NULL AND id <> (SELECT id FROM turns WHERE owner = ?1 ORDER BY started DESC, id DESC LIMIT 1) ORDER BY started, id LIMIT 1"},
 		{&s.turnBytes, "SELECT owner, bytes FROM turns WHERE id = ?"},
 		{&s.turnSize, "SELECT (SELECT coalesce(sum(length(json) + 128), 0) FROM events WHERE turn = ?1) + (SELECT coalesce(sum(length(r.json)), 0) FROM calls c JOIN results r ON r.call = c.id WHERE c.turn = ?1)"},
