@@ -157,7 +157,7 @@ func (j *Journal) openAhead(r *redo, wanted bool) error {
 		return fmt.Errorf("cannot bring the database what is in %s: %w", r.file.Name(), err)
 	}
 	if moved != "" {
-		j.writer.log.Error("the journal's redo log was damaged, and is moved aside: what was appended last may be missing", "moved", moved)
+		j.writer.log.Error("the journal's redo log was damaged, or does not fit the database, and is moved aside: what was appended last may be missing", "moved", moved)
 	}
 	if !wanted {
 		return nil
@@ -186,7 +186,8 @@ func (a *ahead) close() error {
 	return a.redo.close()
 }
 
-// replay appends what the database lacks of the redo log. One that is damaged is moved aside, by the name moved.
+// replay appends what the database lacks of the redo log. One that is damaged is moved aside, by the name moved, and so is
+// one with appends that do not fit: the database they belong to may have been moved aside as well, or replaced.
 func (w *writer) replay(r *redo) (moved string, err error) {
 	lost, damaged := 0, r.damaged()
 	_, gaps, err := r.head.scan(r.file, func(payload []byte) error {
@@ -200,9 +201,9 @@ func (w *writer) replay(r *redo) (moved string, err error) {
 		return err
 	})
 	if lost > 0 {
-		w.log.Error("what the last owner had appended does not fit what the database has, and is lost", "appends", lost)
+		w.log.Error("what the last owner had appended does not fit what the database has, and is left out", "appends", lost)
 	}
-	if err != nil || !damaged && !gaps {
+	if err != nil || !damaged && !gaps && lost == 0 {
 		return "", err
 	}
 	return r.setAside(w.pruner.now())

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -320,6 +321,34 @@ func TestADamagedDatabaseIsNotAdopted(t *testing.T) {
 		t.Error("it was not moved aside")
 	}
 	expectSame(t, collect(t, mustRead(t, dir), "a", 0), freshTurn("a"))
+}
+
+// What belongs to a database that is moved aside stays beside it.
+func TestARedoLogOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	j := mustOpen(t, t.TempDir(), Options{Ahead: true})
+	turn := freshTurn("a")
+	mustAppend(t, j, turn[:2]...)
+	j.settle()
+	j.mu.Lock()
+	mustAppend(t, j, turn[2:]...)
+	dir := copyOf(t, j.Dir())
+	j.mu.Unlock()
+	redo, err := os.ReadFile(filepath.Join(dir, redoName))
+	if err == nil {
+		err = condemn(dir, ErrCorrupt)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, dir, Options{Ahead: true})
+	kept, _ := filepath.Glob(filepath.Join(dir, redoName+".corrupt-*"))
+	if len(kept) != 1 {
+		t.Fatalf("kept: %v", kept)
+	}
+	if now, err := os.ReadFile(kept[0]); err != nil || !bytes.Equal(now, redo) {
+		t.Errorf("it is not as it was: %v", err)
+	}
 }
 
 // What the journal refuses is not tried for ever, and its turn goes to the database from then on.

@@ -102,7 +102,7 @@ func (s *settler) adopt() error {
 		return errors.Join(err, r.leave())
 	}
 	if moved != "" {
-		err = fmt.Errorf("the redo log was damaged, and is moved aside to %s", moved)
+		err = fmt.Errorf("the redo log was damaged, or does not fit the database, and is moved aside to %s", moved)
 	}
 	return errors.Join(err, r.clear(), r.remove())
 }
