@@ -4,9 +4,10 @@
 // An owner ([Open]) appends; there is one at a time, held by a lock. Readers ([OpenReader]) replay, list and follow,
 // beside a living owner or without one, in any process of the same user.
 //
-// What Append has returned for survives SIGKILL of the owner at any moment. A power cut may cost the last second
-// (SQLite's synchronous=NORMAL in WAL mode: the database stays consistent). An event must be appended before anybody is
-// shown it.
+// What Append has returned for survives SIGKILL of the owner at any moment. A power cut may cost what the kernel has not
+// written to the disk by then, by Linux's defaults half a minute: no call waits for the disk, and SQLite does
+// (synchronous=NORMAL in WAL mode) only as the log is written to the file, after 256 commits or 9 MiB. The database stays
+// consistent. An event must be appended before anybody is shown it.
 //
 // With Options.Ahead a small Append returns as soon as a file beside the database has it, the redo log. The owner brings
 // that to the database within 25 ms, in order, with what else has come until then; at once where a reader of its process
