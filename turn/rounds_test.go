@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -292,4 +293,24 @@ func TestRoundsTogether(t *testing.T) {
 			t.Errorf("%+v", both)
 		}
 	})
+}
+
+// All rounds count for what a call has used; of peaks the highest one.
+func TestUsageOfRounds(t *testing.T) {
+	var one api.Usage
+	fields := reflect.ValueOf(&one).Elem()
+	for i := range fields.NumField() {
+		fields.Field(i).SetInt(1)
+	}
+	both := reflect.ValueOf(usedBoth(api.Usage{}, one))
+	sum := reflect.ValueOf(usedBoth(one, one))
+	for i := range fields.NumField() {
+		name, want := fields.Type().Field(i).Name, int64(2)
+		if strings.HasSuffix(name, "Peak") || strings.HasSuffix(name, "PeakBytes") {
+			want = 1
+		}
+		if both.Field(i).Int() != 1 || sum.Field(i).Int() != want {
+			t.Errorf("%s: %d of the first round alone, %d of both", name, both.Field(i).Int(), sum.Field(i).Int())
+		}
+	}
 }

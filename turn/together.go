@@ -152,6 +152,11 @@ func usedBoth(u, one api.Usage) api.Usage {
 	u.PidsPeak = max(u.PidsPeak, one.PidsPeak)
 	u.IOReadBytes += one.IOReadBytes
 	u.IOWriteBytes += one.IOWriteBytes
+	u.OOMEvents += one.OOMEvents
+	u.OOMKills += one.OOMKills
+	u.PidsLimitHits += one.PidsLimitHits
+	u.AncestorOOMKills += one.AncestorOOMKills
+	u.AncestorPidsLimitHits += one.AncestorPidsLimitHits
 	return u
 }
 
