@@ -110,18 +110,23 @@ func newPrune(flags *logFlags) *cobra.Command {
 			if _, err = fmt.Fprintf(cmd.OutOrStdout(), "dropped %d turns\n", done.Turns); err != nil {
 				return err
 			}
-			return ownedError(done.Owned)
+			return ownedError(dir, done.Owned)
 		},
 	}
 	flags.journal.registerRetention(cmd)
 	return cmd
 }
 
-// ownedError is about journals that were not pruned; nil for none.
-func ownedError(dirs []string) error {
+// ownedError is about journals below the folder root that were not pruned; nil for none. The
+// folder's own is a daemon's.
+func ownedError(root string, dirs []string) error {
 	var list []error
 	for _, dir := range dirs {
-		list = append(list, fmt.Errorf("%s is in use and was not pruned: stop the daemon first, or lower its journal.maxAge or journal.maxSize and restart it", dir))
+		remedy := "wait for the command that runs, or end it"
+		if dir == root {
+			remedy = "stop the daemon first, or lower its journal.maxAge or journal.maxSize and restart it"
+		}
+		list = append(list, fmt.Errorf("%s is in use and was not pruned: %s", dir, remedy))
 	}
 	if list == nil {
 		return nil

@@ -98,6 +98,20 @@ func TestLogOfANamedConfiguration(t *testing.T) {
 	}
 }
 
+// A journal that is in use is told with what can be done: of a command there is no daemon to stop.
+func TestJournalsInUse(t *testing.T) {
+	t.Parallel()
+	command := filepath.Join("/state", "commands", "1")
+	for dir, want := range map[string]string{"/state": "stop the daemon first", command: "wait for the command that runs"} {
+		if err := ownedError("/state", []string{dir}); err == nil || !strings.Contains(err.Error(), dir+" is in use and was not pruned: "+want) {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := ownedError("/state", nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // expectStderr runs toolhost, which says all of the parts, in one line, or nothing.
 func expectStderr(t *testing.T, name string, args []string, parts ...string) {
 	t.Helper()

@@ -158,8 +158,8 @@ func TestApprovalsOfTheTokenFile(t *testing.T) {
 	d := &daemon{options: Options{State: t.TempDir()}}
 	path, made := filepath.Join(d.options.State, TokenName), time.Now()
 	given := api.Approval{Owner: "token", For: api.ForIdentity, At: made.Add(time.Minute)}
-	if d.stands(given) {
-		t.Error("it stands without the token")
+	if stands, err := d.stands(given); stands || err != nil {
+		t.Errorf("without the token: %v, %v", stands, err)
 	}
 	for _, test := range []struct {
 		made   time.Time
@@ -168,8 +168,8 @@ func TestApprovalsOfTheTokenFile(t *testing.T) {
 		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, test.made, test.made)); err != nil {
 			t.Fatal(err)
 		}
-		if d.stands(given) != test.stands {
-			t.Errorf("given at %s, for a token of %s: it stands: %t", given.At, test.made, !test.stands)
+		if stands, err := d.stands(given); stands != test.stands || err != nil {
+			t.Errorf("given at %s, for a token of %s: %t, %v", given.At, test.made, stands, err)
 		}
 	}
 }
