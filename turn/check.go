@@ -153,8 +153,9 @@ func (b *batch) ask(e *entry) {
 	})
 }
 
-// programOf is the hash of what a call would execute; empty if that is not known, and then
-// it is not what was approved before.
+// programOf is the hash of what a call would execute; empty if that is not known, as of an
+// executable that workers alone have. An approval from while it was known does not cover the
+// call then; one from while it was not goes by the words alone.
 func (b *batch) programOf(e *entry) string {
 	if b.t.m.config.Program == nil {
 		return ""
