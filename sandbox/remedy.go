@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +44,22 @@ func (e *SetupError) remedy() string {
 	if remedy, ok := networkRemedies[e.Step]; ok {
 		return remedy
 	}
-	return Remedy(e.Err)
+	remedy := Remedy(e.Err)
+	switch {
+	case remedy != "":
+	case strings.HasPrefix(e.Step, wire.StepShow):
+		return "something else that the call is granted has a link or a file in its way; grant what that leads to, or leave one of the two out"
+	case strings.HasPrefix(e.Step, wire.StepProtect):
+		return "it was moved or replaced while the call started; grant what is needed beside it"
+	}
+	return remedy
+}
+
+// ofGrants says whether it was a step of what the call is granted.
+func (e *SetupError) ofGrants() bool {
+	return slices.ContainsFunc([]string{wire.StepStage, wire.StepMap, wire.StepShow, wire.StepProtect}, func(step string) bool {
+		return strings.HasPrefix(e.Step, step)
+	})
 }
 
 // networkRemedies are those of the steps that only calls with network grants have.
@@ -64,7 +80,7 @@ func OfTheHost(err error) bool {
 		return false
 	case errors.Is(err, ErrDiedAtBirth), errors.Is(err, errZygoteGone), Remedy(err) != "":
 		return true
-	case !ok, setup.Executing(), strings.HasPrefix(setup.Step, wire.StepStage), strings.HasPrefix(setup.Step, wire.StepMap):
+	case !ok, setup.Executing(), setup.ofGrants():
 		return false
 	}
 	return true

@@ -1,6 +1,7 @@
 package supervisor_test
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // A host that has no descriptors left says so, and how to get some, until a call
@@ -51,6 +54,33 @@ func TestReadyAfterACallsOwnFailure(t *testing.T) {
 	one.Tool.Path = "/etc/passwd"
 	if result := host.Call(t.Context(), one); result.OK() {
 		t.Fatal("a call of what is not a program")
+	}
+	if err := host.Ready(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Nor does what one call is granted and cannot be shown: here another tool has replaced
+// the folder that it lies in by a link.
+func TestReadyAfterAGrantInVain(t *testing.T) {
+	host := newHost(t, nothingWaits)
+	dir := t.TempDir()
+	one := request("echo", `{"text":"x"}`)
+	wantStatus(t, call(t, host, one), api.StatusOK)
+	if err := os.MkdirAll(dir+"/sub/deep", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	one.Sandbox = &sandbox.Policy{Read: []string{dir, dir + "/sub/deep"}, Allow: []string{sandbox.SharedUID}}
+	p, err := host.Prepare(t.Context(), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(dir+"/sub", dir+"/moved"), os.Symlink("/usr", dir+"/sub")); err != nil {
+		t.Fatal(err)
+	}
+	result := p.Start(t.Context(), supervisor.Own{}).Result()
+	if result.Status != api.StatusStartFailed || result.Reason != api.ReasonPolicy || result.Retry.Retryable || !strings.Contains(result.Message, "cannot show "+dir+"/sub/deep") {
+		t.Errorf("%s (%s), retry %+v: %s", result.Status, result.Reason, result.Retry, result.Message)
 	}
 	if err := host.Ready(); err != nil {
 		t.Error(err)

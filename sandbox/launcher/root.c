@@ -32,10 +32,10 @@ static long find_folder(const char *path, size_t n) {
 }
 
 // make_folder opens it component by component, making what is missing.
-static int make_folder(const char *path, size_t n) {
-	const char *whole = path, *end = path + n;
-	int fd = (int)must("descend to ", path, find_folder("", 0));
-	while (path < end) {
+static long make_folder(const char *path, size_t n) {
+	const char *end = path + n;
+	long fd = find_folder("", 0);
+	while (path < end && fd >= 0) {
 		char name[256];
 		struct line l = LINE(name);
 		for (; path < end && *path != '/'; path++)
@@ -44,20 +44,19 @@ static int make_folder(const char *path, size_t n) {
 		if (l.used == 0)
 			continue;
 		sys(__NR_mkdirat, fd, name, 0755); // or the open fails
-		long next = l.cut ? -ENAMETOOLONG : open_at(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
-		must("make folder ", whole, next);
+		long next = l.cut ? -ENAMETOOLONG : open_at((int)fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 		shut(fd);
-		fd = (int)next;
+		fd = next;
 	}
 	return fd;
 }
 
-static int descend(const char *path, size_t n) {
+static long descend(const char *path, size_t n) {
 	long fd = *path == '/' || n == 0 ? find_folder(path, n) : -ENOENT;
-	return fd >= 0 ? (int)fd : make_folder(path, n);
+	return fd >= 0 ? fd : make_folder(path, n);
 }
 
-static int parent(const char *path, const char **name) {
+static long parent(const char *path, const char **name) {
 	size_t n = length(path);
 	while (n > 0 && path[n - 1] != '/')
 		n--;
@@ -67,14 +66,14 @@ static int parent(const char *path, const char **name) {
 
 static void make_link(struct link l) {
 	const char *name;
-	int dir = parent(l.path, &name);
+	int dir = (int)must("link ", l.path, parent(l.path, &name));
 	must("link ", l.path, sys(__NR_symlinkat, l.target, dir, name));
 	shut(dir);
 }
 
 static void make_file(struct file f) {
 	const char *name;
-	int dir = parent(f.path, &name);
+	int dir = (int)must("make ", f.path, parent(f.path, &name));
 	long fd = must("make ", f.path, open_at(dir, name, O_CREAT | O_EXCL | O_WRONLY, f.secret ? 0400 : 0444));
 	long n = must("write ", f.path, sys(__NR_write, fd, f.content, f.size));
 	must("write ", f.path, (u64)n < f.size ? -ENOSPC : 0);
@@ -83,16 +82,18 @@ static void make_file(struct file f) {
 }
 
 // point opens the mount point, a folder or a file.
-static int point(const char *path, bool folder) {
+static long point(const char *path, bool folder) {
 	if (folder)
 		return descend(path, length(path));
 	const char *name;
-	int dir = parent(path, &name);
-	long fd = open_at(dir, name, O_PATH | O_NOFOLLOW, 0);
+	long dir = parent(path, &name);
+	if (dir < 0)
+		return dir;
+	long fd = open_at((int)dir, name, O_PATH | O_NOFOLLOW, 0);
 	if (fd == -ENOENT)
-		fd = open_at(dir, name, O_CREAT | O_EXCL | O_NOFOLLOW, 0444);
+		fd = open_at((int)dir, name, O_CREAT | O_EXCL | O_NOFOLLOW, 0444);
 	shut(dir);
-	return (int)must("make ", path, fd);
+	return fd;
 }
 
 static long restrict_mount(int tree, const struct mount *m) {
@@ -107,12 +108,13 @@ static long move_onto(int tree, int at) {
 	return sys(__NR_move_mount, tree, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-// attach moves a cloned tree to its place.
-static void attach(int tree, const struct mount *m) {
+// attach moves a cloned tree to its place. What the call was granted may be in the
+// way of that, and of nothing else: the step says which it was.
+static void attach(int tree, const struct mount *m, const char *step) {
 	struct stat st;
 	must("look at ", m->source, sys(__NR_fstat, tree, &st));
-	int at = point(m->target, is_folder(&st));
-	must("mount ", m->target, move_onto(tree, at));
+	int at = (int)must(step, m->target, point(m->target, is_folder(&st)));
+	must(step, m->target, move_onto(tree, at));
 	shut(at);
 	shut(tree);
 }
@@ -124,7 +126,7 @@ static void bind_tree(const struct mount *m) {
 		return;
 	must("bind ", m->source, tree);
 	must("restrict ", m->source, restrict_mount((int)tree, m));
-	attach((int)tree, m);
+	attach((int)tree, m, "mount ");
 }
 
 static void mount_new(const struct mount *m, const char *kind, const char *data) {
@@ -133,7 +135,7 @@ static void mount_new(const struct mount *m, const char *kind, const char *data)
 	add(&l, kind);
 	add(&l, " at ");
 	add(&l, m->target);
-	shut(descend(m->target, length(m->target)));
+	shut(must("mount ", what, descend(m->target, length(m->target))));
 	must("mount ", what, sys(__NR_mount, kind, below(m->target), kind, PLAIN_MOUNT | (m->noexec ? MS_NOEXEC : 0), data));
 }
 
@@ -208,7 +210,7 @@ static void add_mount(const struct mount *m) {
 		mount_new(m, "proc", "hidepid=invisible");
 		return;
 	case MOUNT_STAGED:
-		attach(next_staged++, m);
+		attach(next_staged++, m, "show ");
 		return;
 	case MOUNT_BIND:
 		bind_tree(m);

@@ -12,8 +12,8 @@ const (
 // TrialMark is a file that is only in the root of a trial call.
 const TrialMark = "/.toolhost-trial-call"
 
-// Steps of a start that the host tells apart; StepStage and StepMap are
-// followed by a path.
+// Steps of a start that the host tells apart. Those from StepStage on are of what
+// the call is granted, and followed by a path.
 const (
 	StepReceive  = "take the files of a call"
 	StepClone    = "clone"
@@ -22,4 +22,6 @@ const (
 	StepLandlock = "apply Landlock"
 	StepStage    = "clone the tree of "
 	StepMap      = "map the owner of "
+	StepShow     = "show "
+	StepProtect  = "protect "
 )

@@ -181,7 +181,7 @@ func (p *Prepared) Timer(left time.Duration) time.Duration {
 // enoughFiles are for the sandbox of any call. Measured: a plugin's takes 8, a command's 11.
 const enoughFiles = 16
 
-// Explain names the limit or the executable in what the launcher reported.
+// Explain names the limit, the grant or the executable in what the launcher reported.
 func (p *Prepared) Explain(err error) error {
 	var setup *sandbox.SetupError
 	switch {
@@ -189,8 +189,8 @@ func (p *Prepared) Explain(err error) error {
 		return err
 	case setup.TooFewFiles():
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, fmt.Errorf("limit openFiles: %d are too few for its sandbox: give %d or more", p.Bounds.OpenFiles, enoughFiles))
-	case !setup.Executing():
-		return err
+	case !setup.Executing(): // so what the call is granted
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	why := setup.Err
 	switch setup.Err {
