@@ -113,6 +113,43 @@ func TestGrantByALink(t *testing.T) {
 	w.wantDo(w.plan(Policy{Read: []string{dir + "/link"}}, Task{}), "read:"+dir+"/link/file", "content", "read:"+dir+"/real/file", "error ENOENT")
 }
 
+// Where the call sees the link itself, the grant is where that leads.
+func TestGrantByALinkThatIsSeen(t *testing.T) {
+	w := enter(t)
+	dir, outside, further := realTemp(t), realTemp(t), realTemp(t)
+	mustWrite(t, outside+"/file", "content")
+	mustWrite(t, further+"/file", "further")
+	must(t, os.Symlink(outside, dir+"/link"))
+	must(t, os.Symlink(further, outside+"/next"))
+	must(t, os.Symlink(outside+"/file", dir+"/single"))
+	w.wantDo(w.plan(Policy{Read: []string{dir, dir + "/link/next"}, Write: []string{dir + "/link"}}, Task{}),
+		"read:"+dir+"/link/file", "content", "read:"+dir+"/link/next/file", "further", "make:"+dir+"/link/new", "ok", "make:"+dir+"/new", "error EROFS",
+		"make:"+dir+"/link/next/new", "error EROFS")
+	w.wantDo(w.plan(Policy{Read: []string{dir, dir + "/single"}}, Task{}), "read:"+dir+"/single", "content", "list:"+outside, "file")
+	w.wantDo(w.plan(Policy{Read: []string{dir + "/link", dir + "/link/next"}}, Task{}), "read:"+dir+"/link/next/file", "further")
+}
+
+// So it is with links of the runtime's, and of the sandbox's own root.
+func TestPlacesOfGrants(t *testing.T) {
+	dir := realTemp(t)
+	must(t, os.MkdirAll(dir+"/usr/local", 0o755))
+	must(t, os.Symlink("../../opt/foo", dir+"/usr/local/foo"))
+	must(t, os.Symlink("/usr/x", dir+"/hidden"))
+	l := layout{binds: []string{dir + "/usr"}, links: []link{{"../../pki/certs", dir + "/etc/ssl/certs"}}}
+	for target, want := range map[string]string{
+		dir + "/usr/local/foo":        dir + "/opt/foo",
+		dir + "/usr/local/foo/x":      dir + "/opt/foo/x",
+		dir + "/etc/ssl/certs/bundle": dir + "/pki/certs/bundle",
+		dir + "/hidden":               dir + "/hidden",
+		dir + "/usr/local":            dir + "/usr/local",
+	} {
+		got := Resolved{grants: []grant{{source: "elsewhere", target: target}}}.place(l)
+		if got[0].at != want {
+			t.Errorf("%s is at %s, want %s", target, got[0].at, want)
+		}
+	}
+}
+
 func TestStorageIsBounded(t *testing.T) {
 	w := enter(t)
 	p := w.plan(Policy{}, Task{Storage: Storage{WorkspaceBytes: 256 << 10, TmpBytes: 128 << 10, ShmBytes: 64 << 10}})

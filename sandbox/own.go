@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -216,14 +217,14 @@ func (r *Resolved) lent(data string) bool {
 
 // maskIn covers toolhost's own files below a grant, before anything else is
 // mounted there.
-func (p *Plan) maskIn(r Resolved, g grant) {
+func (p *Plan) maskIn(r Resolved, g placed) {
 	for _, m := range r.masks {
 		if m.grant == g.target {
 			kind := int64(wire.MountMask)
 			if m.kind != hidden {
 				kind = wire.MountFixed
 			}
-			p.mount(wire.Mount{Kind: kind, Target: m.target, OnDevice: int64(m.device), OnInode: int64(m.inode), Write: m.kind == pinned, NoExec: m.kind == hidden})
+			p.mount(wire.Mount{Kind: kind, Target: g.at + strings.TrimPrefix(m.target, g.target), OnDevice: int64(m.device), OnInode: int64(m.inode), Write: m.kind == pinned, NoExec: m.kind == hidden})
 		}
 	}
 }

@@ -66,11 +66,11 @@ func (p *Plan) addMounts(r Resolved, f Features, t Task, s Storage) {
 	p.tmpfs(socketDir, 0o700, 64<<10, 2, true)
 	p.root.Writable = append(p.root.Writable, devices...)
 	p.root.Writable = append(p.root.Writable, "/proc", "/tmp", "/dev/shm", Workspace, socketDir)
-	for _, g := range r.grants {
-		p.lend(wire.Stage{Source: g.source, Write: g.write}, f, g.target)
+	for _, g := range r.place(f.layout) {
+		p.lend(wire.Stage{Source: g.source, Write: g.write}, f, g.at)
 		p.maskIn(r, g)
 		if g.write {
-			p.root.Writable = append(p.root.Writable, g.target)
+			p.root.Writable = append(p.root.Writable, g.at)
 		}
 	}
 	for _, program := range t.Programs {
