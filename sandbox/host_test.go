@@ -117,6 +117,7 @@ func TestBlameOfTheHost(t *testing.T) {
 	for _, err := range []error{
 		&SetupError{wire.StepLimits, syscall.EPERM}, &SetupError{wire.StepClone, syscall.EMFILE}, &SetupError{"mount the new root", syscall.ENFILE},
 		&SetupError{wire.StepClone, syscall.EAGAIN}, errors.New("cannot make a socket pair"),
+		Spec{}.explain(&SetupError{wire.StepClone, syscall.ENOSPC}),
 	} {
 		f := complete(true)
 		(&Host{}).blame(t.Context(), &f, err, nil)
@@ -131,6 +132,30 @@ func TestBlameOfTheHost(t *testing.T) {
 	}
 	wantError(t, &SetupError{wire.StepLimits, syscall.EPERM}, "raise the host's hard limit of open files")
 	wantError(t, &SetupError{wire.StepClone, syscall.EAGAIN}, "pids.max")
+}
+
+// Namespaces that are refused are what the host does not offer, and no reason to try again.
+func TestProbeWithoutNamespaces(t *testing.T) {
+	w := enterAny(t)
+	f, _ := w.Probe(wait.Context(t), func(func(*os.File, []*os.File, []*os.File) error) error {
+		return &SetupError{wire.StepClone, syscall.EPERM}
+	})
+	if found := f.find(FeatureUserNS); f.Untried() != nil || found.State != No || found.Remedy != userNamespaceRemedy() {
+		t.Errorf("untried %v, finding %+v", f.Untried(), found)
+	}
+}
+
+func TestRemedyOfANamespaceLimit(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.MkdirAll(root+"/proc/sys/user", 0o755))
+	mustWrite(t, root+"/proc/sys/user/max_pid_namespaces", "7\n")
+	if got := namespaceLimitRemedy(root); got != "" {
+		t.Errorf("remedy %q without a limit of 0", got)
+	}
+	mustWrite(t, root+"/proc/sys/user/max_net_namespaces", "0\n")
+	if got := namespaceLimitRemedy(root); got != "type as root: sysctl -w user.max_net_namespaces=15000" {
+		t.Errorf("remedy %q", got)
+	}
 }
 
 func TestClosingTheHostLeavesCallsAlone(t *testing.T) {
@@ -315,8 +340,8 @@ func TestStartErrorsAreExplained(t *testing.T) {
 		{&SetupError{wire.StepStage + "/x", unix.EPERM}, []string{"cannot show /x to the call", "not permitted"}},
 		{&SetupError{wire.StepMap + "/x", unix.EPERM}, []string{"cannot show /x to the call", "not permitted"}},
 		{&SetupError{wire.StepStage + "/x", unix.ENOENT}, []string{"cannot show /x to the call", "no such file"}},
-		{&SetupError{wire.StepClone, unix.ENOSPC}, []string{"user.max_*_namespaces"}},
-		{&SetupError{wire.StepClone, unix.EPERM}, []string{"allow unprivileged user namespaces"}},
+		{&SetupError{wire.StepClone, unix.ENOSPC}, []string{"cannot clone", "user.max_"}},
+		{&SetupError{wire.StepClone, unix.EPERM}, []string{"cannot clone", userNamespaceRemedy()}},
 		{&SetupError{"make tea", unix.EIO}, []string{"cannot make tea"}},
 	} {
 		err := Spec{Plan: p}.explain(c.err)

@@ -194,12 +194,12 @@ func (h *Host) blame(ctx context.Context, f *Features, err error, into Into) {
 			*f = f.with(Finding{Feature: use.feature, State: Unknown, Reason: "the trial call failed before it: " + err.Error(), Remedy: "see to that first"})
 		}
 	}
-	if !ok || setup.remedy() != "" { // that is none of the features
-		f.untried = err
+	if ok && setup.Step == wire.StepClone && !passing(err) {
+		h.tryNamespaces(ctx, f, into)
 		return
 	}
-	if setup.Step == wire.StepClone {
-		h.tryNamespaces(ctx, f, into)
+	if !ok || setup.remedy() != "" { // that is none of the features
+		f.untried = err
 		return
 	}
 	for _, s := range stepFeatures {
@@ -224,6 +224,12 @@ var stepFeatures = []struct{ prefix, feature, remedy string }{
 	{wire.StepLandlock, FeatureLandlock, "add landlock to the LSMs (lsm= of the kernel command line)"},
 	{"install the system call filter", FeatureSeccomp, "run a kernel with CONFIG_SECCOMP_FILTER"},
 	{"", FeatureRoot, userNamespaceHint},
+}
+
+// passing says whether namespaces were refused for something else that the host lacks, or
+// because there are as many as there may be.
+func passing(err error) bool {
+	return Remedy(err) != "" || errors.Is(err, unix.ENOSPC) && namespaceLimitRemedy("") == ""
 }
 
 // tryNamespaces tries each kind by itself, to name the one that is refused.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"os"
@@ -47,6 +48,10 @@ func (e *SetupError) remedy() string {
 	remedy := Remedy(e.Err)
 	switch {
 	case remedy != "":
+	case e.Step == wire.StepClone && errors.Is(e.Err, unix.ENOSPC):
+		return cmp.Or(namespaceLimitRemedy(""), "raise the sysctls user.max_*_namespaces, one of which is reached")
+	case e.Step == wire.StepClone && errors.Is(e.Err, unix.EPERM):
+		return userNamespaceRemedy()
 	case strings.HasPrefix(e.Step, wire.StepShow):
 		return "something else that the call is granted has a link or a file in its way; grant what that leads to, or leave one of the two out"
 	case strings.HasPrefix(e.Step, wire.StepProtect):
@@ -94,14 +99,31 @@ func userNamespaceRemedy() string {
 	for _, s := range []struct{ file, bad, remedy string }{
 		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor restricts user namespaces (Ubuntu 23.10 and newer): install the deb or rpm of toolhost, which brings the profile /etc/apparmor.d/toolhost for /usr/bin/toolhost, or type as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
 		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "type as root: sysctl -w kernel.unprivileged_userns_clone=1 (Debian's older kernels)"},
-		{"/proc/sys/user/max_user_namespaces", "0", "type as root: sysctl -w user.max_user_namespaces=15000"},
 	} {
 		if text, err := os.ReadFile(s.file); err == nil && strings.TrimSpace(string(text)) == s.bad {
 			return s.remedy
 		}
 	}
+	if remedy := namespaceLimitRemedy(""); remedy != "" {
+		return remedy
+	}
 	if _, err := os.Stat("/.dockerenv"); err == nil {
 		return "let the container make namespaces: docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
 	}
+	if os.Geteuid() == 0 {
+		return "allow user namespaces where toolhost runs: a chroot and the seccomp profile of a container forbid them"
+	}
 	return "allow user namespaces, or run as root"
+}
+
+// namespaceLimitRemedy is that where the limit of a kind of namespaces is 0; root is
+// "" but in tests.
+func namespaceLimitRemedy(root string) string {
+	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts"} {
+		text, err := os.ReadFile(root + "/proc/sys/user/max_" + kind + "_namespaces")
+		if err == nil && strings.TrimSpace(string(text)) == "0" {
+			return "type as root: sysctl -w user.max_" + kind + "_namespaces=15000"
+		}
+	}
+	return ""
 }

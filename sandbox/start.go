@@ -279,11 +279,5 @@ func (s Spec) explain(err error) error {
 	if path, ok := strings.CutPrefix(setup.Step, wire.StepStage); ok {
 		return s.explainTree(path, false, setup.Err)
 	}
-	switch {
-	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.ENOSPC):
-		return fmt.Errorf("cannot start the launcher: %w; raise the sysctls user.max_*_namespaces, as root: sysctl -w user.max_pid_namespaces=15000", setup.Err)
-	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.EPERM) && s.Plan.flags != 0:
-		return fmt.Errorf("cannot start the launcher in namespaces: %w; allow unprivileged user namespaces or run as root", setup.Err)
-	}
 	return setup
 }
