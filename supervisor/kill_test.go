@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,5 +89,29 @@ func TestWrapperExitsFirst(t *testing.T) {
 	wantStatus(t, result, api.StatusOK)
 	if left := alive(); left != 0 {
 		t.Errorf("%d processes left after the answer", left)
+	}
+}
+
+// A command is asked once to end, however young it is: later calls find all prepared, and
+// are aborted in their first moments.
+func TestOneSignalForAYoungCommand(t *testing.T) {
+	host := newHost(t, nothingWaits)
+	for range 3 {
+		events := make(chan api.Event, 100)
+		running := host.Start(t.Context(), supervisor.Request{
+			Command: &supervisor.Command{Argv: []string{self}}, Env: []string{roleVar + "=counter"}, Events: events,
+			Timeouts: within(time.Minute), Grace: 200 * time.Millisecond,
+		})
+		for e := range events {
+			if e.Kind == api.EventOutput {
+				break
+			}
+		}
+		running.Abort(api.ReasonUser)
+		result := running.Result()
+		wantStatus(t, result, api.StatusCancelled)
+		if got := result.Output.Stdout.Head; !strings.HasPrefix(got, "r") || strings.Count(got, "t") > 1 {
+			t.Errorf("output %q, want that of one SIGTERM", got)
+		}
 	}
 }

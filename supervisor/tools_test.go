@@ -288,6 +288,13 @@ func playChild(role string) {
 		for range terms {
 			child("deaf", true, nil).Start()
 		}
+	case "counter": // says how often it is asked to end
+		terms := make(chan os.Signal, 9)
+		signal.Notify(terms, syscall.SIGTERM)
+		ready()
+		for range terms {
+			os.Stdout.Write([]byte{'t'})
+		}
 	case "treadmill": // a new generation as fast as it goes
 		deaf()
 		ready()

@@ -22,14 +22,9 @@ enum { COMMAND_STDIN = 3 };
 // Kinds of toolhost.plugin.v1's ToolError.
 enum { CANCELLED = 3, NOT_FOUND = 5, NOT_EXECUTABLE = 6 };
 
-// YOUNG is how long, in nanoseconds, a command may have been on its way when the
-// host signalled all processes that there were.
-#define YOUNG 300000000ULL
-
 static char **command, **environment;
 static int signals_fd;
 static i32 child; // its process id, 0 before and after
-static u64 born;
 static u32 call; // the stream of the call, 0 without one
 static bool called, stopped;
 
@@ -171,6 +166,15 @@ static void become_command(void) {
 	scope();
 }
 
+// pass_on sends a command that is just born the signal that came before it. A later
+// one the host sends to it, as to all processes.
+static void pass_on(void) {
+	u64 pending = 0;
+	sys(__NR_rt_sigpending, &pending, sizeof pending);
+	if (pending & SIGNAL_BIT(SIGTERM))
+		sys(__NR_kill, child, SIGTERM);
+}
+
 static void start_command(void) {
 	struct program p = {
 		.path = find_program(command[0]), .argv = (const char *const *)command, .envp = (const char *const *)environment,
@@ -182,20 +186,13 @@ static void start_command(void) {
 		shut(COMMAND_STDIN + fd);
 	if (pid > 0) {
 		child = (i32)pid;
-		born = monotonic();
-		return; // what came meanwhile is read next, while it is young
+		pass_on();
+		return;
 	}
 	long seen = p.path == NULL ? -ENOENT : sys(__NR_newfstatat, AT_FDCWD, p.path, &st, 0);
 	if (seen >= 0 && is_folder(&st))
 		pid = -EISDIR;
 	finish_error(seen == -ENOENT && pid == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE, pid);
-}
-
-// stop passes on to a command that is just born what came before it.
-static void stop(void) {
-	stopped = true;
-	if (child > 0 && monotonic() - born < YOUNG)
-		sys(__NR_kill, child, SIGTERM);
 }
 
 static void begin_call(u32 stream) {
@@ -215,7 +212,7 @@ void reset_request(u32 stream) {
 	if (stream != call)
 		return;
 	call = 0;
-	stop();
+	stopped = true;
 }
 
 static void reap(void) {
@@ -258,7 +255,7 @@ void serve_method(int method, u32 stream) {
 		begin_call(stream);
 		return;
 	case CANCEL:
-		stop();
+		stopped = true;
 		answer(stream, "", 0);
 		return;
 	case QUIET:
@@ -282,7 +279,7 @@ static void take_signal(void) {
 	if (sys(__NR_read, signals_fd, &info, sizeof info) != sizeof info)
 		return;
 	if (info.ssi_signo == SIGTERM)
-		stop();
+		stopped = true;
 	else
 		reap();
 }
