@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -352,6 +353,16 @@ func TestStartErrorsAreExplained(t *testing.T) {
 	}
 	if cause := errors.New("cause"); (Spec{}).explain(cause) != cause {
 		t.Error("an error that is not the launcher's was changed")
+	}
+}
+
+// What is mounted below a grant can be what cannot be shown, and is named.
+func TestAMountBelowAGrantIsNamed(t *testing.T) {
+	p := &Plan{held: &held{mounts: mountTable{{at: "/x", typ: "ext4"}, {at: "/x/up loads", typ: "nfs4"}, {at: "/xy", typ: "fuse"}}}}
+	err := Spec{Plan: p}.explain(&SetupError{wire.StepMap + "/x", unix.EINVAL})
+	wantError(t, err, "or one of those mounted in it (/x/up loads: nfs4), cannot map owners", "grant a path beside these, or on another one")
+	if err := (Spec{Plan: p}).explain(&SetupError{wire.StepMap + "/xy", unix.EINVAL}); strings.Contains(err.Error(), "mounted") {
+		t.Error(err)
 	}
 }
 

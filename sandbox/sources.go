@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -54,7 +55,12 @@ func (s Spec) explainTree(path string, mapping bool, err error) error {
 		cannot, instead = "cannot keep the workspace in "+path, "choose a folder"
 	}
 	if mapping && errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("%s: its file system cannot map owners (id-mapped mounts): %w; %s on another one, such as ext4, xfs or btrfs", cannot, err, instead)
+		whose := "its file system"
+		if below := s.Plan.held.namedBelow(path); below != "" {
+			whose += ", or one of those mounted in it (" + below + "),"
+			instead += " beside these, or"
+		}
+		return fmt.Errorf("%s: %s cannot map owners (id-mapped mounts): %w; %s on another one, such as ext4, xfs or btrfs", cannot, whose, err, instead)
 	}
 	if !mapping && (errors.Is(err, unix.ESTALE) || errors.Is(err, unix.ENOENT)) {
 		err = nowAt(path, data)
@@ -68,6 +74,18 @@ func (s Spec) explainTree(path string, mapping bool, err error) error {
 		return fmt.Errorf("%s: it has been replaced since it was resolved", cannot)
 	}
 	return fmt.Errorf("%s: %w", cannot, err)
+}
+
+// maxNamedMounts bounds the mounts that an error names.
+const maxNamedMounts = 8
+
+// namedBelow names what was mounted in a folder, and the kind of each, for a message.
+func (h *held) namedBelow(path string) string {
+	var names []string
+	for _, m := range h.mountsBelow(path) {
+		names = append(names, m.at+": "+m.typ)
+	}
+	return strings.Join(names[:min(len(names), maxNamedMounts)], ", ")
 }
 
 // nowAt says what has come in the place of something that is gone. It is for the
