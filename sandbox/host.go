@@ -65,6 +65,10 @@ func (h *Host) renew() error {
 	if err != nil {
 		return err
 	}
+	if err := h.users.lost(users); err != nil { // the next start tries again
+		z.close()
+		return err
+	}
 	h.z, h.users = z, users
 	if h.slots == nil || h.slots.ids != users.ids {
 		h.slots.close()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -216,4 +217,38 @@ func TestLockHeldByAChild(t *testing.T) {
 	other, err := b.take()
 	must(t, err)
 	b.give(other)
+}
+
+// A host that had users for calls does not go on without them, but has them again as soon as
+// that can be.
+func TestUsersThatAreLost(t *testing.T) {
+	ranged, none := users{ranged: true}, users{noRange: &errNoRange{"newuidmap failed", "look at it"}}
+	for _, c := range []struct {
+		was, now users
+		lost     bool
+	}{{users{}, none, false}, {none, none, false}, {none, ranged, false}, {ranged, ranged, false}, {ranged, none, true}} {
+		if err := c.was.lost(c.now); (err != nil) != c.lost || err != nil && !OfTheHost(err) {
+			t.Errorf("from %+v to %+v: %v", c.was, c.now, err)
+		}
+	}
+	wantError(t, ranged.lost(none), "newuidmap failed", "look at it")
+}
+
+func TestUsersAfterAFailingMap(t *testing.T) {
+	w := enter(t)
+	if os.Geteuid() == 0 || !w.f.ranged {
+		t.Skip("missing: an unprivileged user with subordinate ids")
+	}
+	p := w.plan(Policy{}, Task{})
+	path, bin := os.Getenv("PATH"), realTemp(t)
+	must(t, os.WriteFile(bin+"/newuidmap", []byte("#!/bin/sh\nexit 1\n"), 0o755))
+	t.Setenv("PATH", bin+":"+path)
+	old := w.z
+	must(t, syscall.Kill(zygotePID(t), syscall.SIGKILL))
+	<-old.gone
+	wantError(t, w.start(p, "exit7", nil, nil).err, "newuidmap failed")
+	t.Setenv("PATH", path)
+	if status := w.run(p, "exit7").status(); status.ExitStatus() != 7 {
+		t.Errorf("status %#x", status)
+	}
 }

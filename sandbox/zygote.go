@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,15 @@ type users struct {
 	noRange error
 	// noNamespace says why there are no user namespaces.
 	noNamespace error
+}
+
+// lost is an error where a host has lost its users for calls. What is planned needs them,
+// and what has taken them, such as a lack of memory, may pass.
+func (u users) lost(now users) error {
+	if !u.ranged || now.ranged {
+		return nil
+	}
+	return fmt.Errorf("%w, and another one can make no users for calls: %w", errZygoteGone, cmp.Or(now.noRange, now.noNamespace))
 }
 
 // startZygote starts a zygote with as many users as can be had: as root any,
