@@ -25,15 +25,38 @@ func (p *Process) Dialer() func(ctx context.Context, name string) (*net.UnixConn
 	return p.dial
 }
 
-// dial has the zygote connect.
+// dial has a zygote connect: the one that lives now, for that which the process was born of
+// may have died since.
 func (p *Process) dial(ctx context.Context, name string) (*net.UnixConn, error) {
+	conn, err := p.dialOnce(ctx, name)
+	if errors.Is(err, errZygoteGone) {
+		conn, err = p.dialOnce(ctx, name)
+	}
+	return conn, err
+}
+
+func (p *Process) dialOnce(ctx context.Context, name string) (*net.UnixConn, error) {
+	z, _, err := p.host.use()
+	if err != nil {
+		return nil, err
+	}
+	defer p.host.release(z)
+	conn, err := z.connect(ctx, name, p.socketDir)
+	if errors.Is(err, errZygoteGone) {
+		p.host.retire(z) // nobody had noticed
+	}
+	return conn, err
+}
+
+// connect connects to a socket in a folder.
+func (z *zygote) connect(ctx context.Context, name string, dir *os.File) (*net.UnixConn, error) {
 	answer, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Close()
 	message := append([]byte{wire.RequestConnect}, name...)
-	err = p.zygote.request(ctx, message, []*os.File{theirs, p.socketDir})
+	err = z.request(ctx, message, []*os.File{theirs, dir})
 	_ = theirs.Close()
 	if err != nil {
 		return nil, err

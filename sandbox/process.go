@@ -20,6 +20,7 @@ import (
 type Process struct {
 	control *net.UnixConn
 	who     identity
+	host    *Host
 	zygote  *zygote // that it was born of, in use until leave
 	leave   func()
 	// folders are where the launcher's descriptors go, in their order.

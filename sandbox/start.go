@@ -140,6 +140,7 @@ func (h *Host) start(ctx context.Context, spec Spec) (p *Process, again bool, er
 	}
 	defer theirs.Close()
 	p = newProcess(control, who, zygote, release, spec)
+	p.host = h
 	if err = p.timer.share(&spec); err == nil {
 		err = spec.bear(ctx, zygote, p, theirs)
 	}
