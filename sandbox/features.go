@@ -126,8 +126,8 @@ func (f Features) Without(feature string) Features {
 	switch feature {
 	case FeatureOwnUID:
 		f.ranged = false
-	case FeatureLandlock: // scopes are a part of it
-		f = f.withLandlock(0).with(f.find(feature))
+	case FeatureLandlock:
+		f = f.withoutLandlock(f.find(feature))
 	case FeatureLandlockScope:
 		f.landlock = min(f.landlock, 5)
 	case FeaturePIDNS:

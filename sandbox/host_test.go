@@ -135,30 +135,6 @@ func TestBlameOfTheHost(t *testing.T) {
 	wantError(t, &SetupError{wire.StepClone, syscall.EAGAIN}, "pids.max")
 }
 
-// Namespaces that are refused are what the host does not offer, and no reason to try again.
-func TestProbeWithoutNamespaces(t *testing.T) {
-	w := enterAny(t)
-	f, _ := w.Probe(wait.Context(t), func(func(*os.File, []*os.File, []*os.File) error) error {
-		return &SetupError{wire.StepClone, syscall.EPERM}
-	})
-	if found := f.find(FeatureUserNS); f.Untried() != nil || found.State != No || found.Remedy != userNamespaceRemedy() {
-		t.Errorf("untried %v, finding %+v", f.Untried(), found)
-	}
-}
-
-func TestRemedyOfANamespaceLimit(t *testing.T) {
-	root := t.TempDir()
-	must(t, os.MkdirAll(root+"/proc/sys/user", 0o755))
-	mustWrite(t, root+"/proc/sys/user/max_pid_namespaces", "7\n")
-	if got := namespaceLimitRemedy(root); got != "" {
-		t.Errorf("remedy %q without a limit of 0", got)
-	}
-	mustWrite(t, root+"/proc/sys/user/max_net_namespaces", "0\n")
-	if got := namespaceLimitRemedy(root); got != "type as root: sysctl -w user.max_net_namespaces=15000" {
-		t.Errorf("remedy %q", got)
-	}
-}
-
 func TestClosingTheHostLeavesCallsAlone(t *testing.T) {
 	w := enter(t)
 	p := w.plan(Policy{}, Task{})

@@ -39,7 +39,7 @@ func (h *Host) Probe(ctx context.Context, into Into) (Features, error) {
 		h.remember(f)
 	}
 	if err != nil && f.landlock > 0 && f.find(FeatureLandlock).State == No { // it can be done without
-		f = h.assume().withLandlock(0)
+		f = h.assume().withoutLandlock(f.find(FeatureLandlock))
 		err = h.tryNative(ctx, &f, into)
 	}
 	if errors.Is(err, ErrDiedAtBirth) {
@@ -82,6 +82,14 @@ func assumed(u users) Features {
 		f = f.with(Finding{Feature: FeatureUserNS, State: No, Reason: u.noNamespace.Error(), Remedy: userNamespaceRemedy()})
 	}
 	return f.withLandlock(landlockABI())
+}
+
+// withoutLandlock has none, and says of it what was found. Scopes are a part of it.
+func (f Features) withoutLandlock(found Finding) Features {
+	scope := found
+	scope.Feature = FeatureLandlockScope
+	f.landlock = 0
+	return f.with(found).with(scope)
 }
 
 // withLandlock judges an ABI. The first one cannot rename between folders,
