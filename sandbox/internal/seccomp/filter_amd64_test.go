@@ -4,7 +4,7 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// defaultFilter has 203 instructions.
+// defaultFilter has 218 instructions.
 //
 // Allowed:
 //
@@ -27,38 +27,39 @@ import "golang.org/x/sys/unix"
 //	landlock_add_rule landlock_create_ruleset landlock_restrict_self lchown lgetxattr link
 //	linkat listen listxattr listxattrat llistxattr lremovexattr
 //	lseek lsetxattr lstat madvise map_shadow_stack membarrier
-//	memfd_create mincore mkdir mkdirat mlock mlock2
-//	mlockall mmap mprotect mq_getsetattr mq_notify mq_open
-//	mq_timedreceive mq_timedsend mq_unlink mremap mseal msgctl
-//	msgget msgrcv msgsnd msync munlock munlockall
-//	munmap nanosleep newfstatat pause pidfd_open pidfd_send_signal
-//	pipe pipe2 pkey_alloc pkey_free pkey_mprotect poll
-//	ppoll pread64 preadv preadv2 pselect6 pwrite64
-//	pwritev pwritev2 read readahead readlink readlinkat
-//	readv recvfrom recvmmsg recvmsg removexattr removexattrat
-//	rename renameat renameat2 restart_syscall rmdir rseq
-//	rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend
-//	rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr
-//	sched_getparam sched_getscheduler sched_rr_get_interval sched_yield seccomp select
-//	semctl semget semop semtimedop sendfile sendmmsg
-//	sendmsg sendto set_robust_list set_thread_area set_tid_address setfsgid
-//	setfsuid setgid setgroups setitimer setpgid setregid
-//	setresgid setresuid setreuid setrlimit setsid setsockopt
-//	setuid setxattr setxattrat shmat shmctl shmdt
-//	shmget shutdown sigaltstack signalfd signalfd4 splice
-//	stat statfs statx symlink symlinkat sync
-//	sync_file_range syncfs sysinfo tee tgkill time
-//	timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create
-//	timerfd_gettime timerfd_settime times tkill truncate umask
-//	uname unlink unlinkat uretprobe utime utimensat
-//	utimes vfork wait4 waitid write writev
+//	mincore mkdir mkdirat mlock mlock2 mlockall
+//	mprotect mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend
+//	mq_unlink mremap mseal msgctl msgget msgrcv
+//	msgsnd msync munlock munlockall munmap nanosleep
+//	newfstatat pause pidfd_open pidfd_send_signal pipe pipe2
+//	pkey_alloc pkey_free pkey_mprotect poll ppoll pread64
+//	preadv preadv2 pselect6 pwrite64 pwritev pwritev2
+//	read readahead readlink readlinkat readv recvfrom
+//	recvmmsg recvmsg removexattr removexattrat rename renameat
+//	renameat2 restart_syscall rmdir rseq rt_sigaction rt_sigpending
+//	rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo
+//	sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
+//	sched_rr_get_interval sched_yield seccomp select semctl semget
+//	semop semtimedop sendfile sendmmsg sendmsg sendto
+//	set_robust_list set_thread_area set_tid_address setfsgid setfsuid setgid
+//	setgroups setitimer setpgid setregid setresgid setresuid
+//	setreuid setrlimit setsid setsockopt setuid setxattr
+//	setxattrat shmat shmctl shmdt shutdown sigaltstack
+//	signalfd signalfd4 splice stat statfs statx
+//	symlink symlinkat sync sync_file_range syncfs sysinfo
+//	tee tgkill time timer_create timer_delete timer_getoverrun
+//	timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times
+//	tkill truncate umask uname unlink unlinkat
+//	uretprobe utime utimensat utimes vfork wait4
+//	waitid write writev
 //
 // By arguments:
 //
 //	chmod clone creat fchmod fchmodat fchmodat2
-//	fcntl ioctl ioprio_set mknod mknodat open
-//	openat personality prctl prlimit64 sched_setaffinity sched_setattr
-//	sched_setparam sched_setscheduler setpriority socket socketpair
+//	fcntl ioctl ioprio_set memfd_create mknod mknodat
+//	mmap open openat personality prctl prlimit64
+//	sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority shmget
+//	socket socketpair
 //
 // ENOSYS:
 //
@@ -86,207 +87,222 @@ var defaultFilter = [...]unix.SockFilter{
 	{Code: 0x0020, K: 0x0},                          // 2: A = number
 	{Code: 0x0045, Jt: 0, Jf: 1, K: 0x40000000},     // 3: if A & 0x40000000 goto 4, else 5
 	{Code: 0x0006, K: 0x80000000},                   // 4: Killed
-	{Code: 0x0035, Jt: 117, Jf: 0, K: 0xf6},         // 5: if A >= 0xf6 goto 123, else 6
-	{Code: 0x0035, Jt: 84, Jf: 0, K: 0x8c},          // 6: if A >= 0x8c goto 91, else 7
-	{Code: 0x0035, Jt: 55, Jf: 0, K: 0x56},          // 7: if A >= 0x56 goto 63, else 8
-	{Code: 0x0035, Jt: 36, Jf: 0, K: 0x35},          // 8: if A >= 0x35 goto 45, else 9
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x10},           // 9: if A >= 0x10 goto 18, else 10
-	{Code: 0x0035, Jt: 0, Jf: 188, K: 0x2},          // 10: if A >= 0x2 goto 11, else 199
-	{Code: 0x0035, Jt: 187, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 199, else 12
+	{Code: 0x0035, Jt: 125, Jf: 0, K: 0xed},         // 5: if A >= 0xed goto 131, else 6
+	{Code: 0x0035, Jt: 91, Jf: 0, K: 0x88},          // 6: if A >= 0x88 goto 98, else 7
+	{Code: 0x0035, Jt: 55, Jf: 0, K: 0x39},          // 7: if A >= 0x39 goto 63, else 8
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x1d},          // 8: if A >= 0x1d goto 27, else 9
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x9},            // 9: if A >= 0x9 goto 18, else 10
+	{Code: 0x0035, Jt: 0, Jf: 203, K: 0x2},          // 10: if A >= 0x2 goto 11, else 214
+	{Code: 0x0035, Jt: 202, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 214, else 12
 	{Code: 0x0020, K: 0x18},                         // 12: A = low half of argument 1
 	{Code: 0x0054, K: 0x400040},                     // 13: A &= 0x400040
-	{Code: 0x0015, Jt: 184, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 199, else 15
+	{Code: 0x0015, Jt: 199, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 214, else 15
 	{Code: 0x0020, K: 0x20},                         // 15: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 16: A &= 0xc00
-	{Code: 0x0015, Jt: 181, Jf: 183, K: 0x0},        // 17: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x29},           // 18: if A >= 0x29 goto 23, else 19
-	{Code: 0x0035, Jt: 179, Jf: 0, K: 0x11},         // 19: if A >= 0x11 goto 199, else 20
-	{Code: 0x0020, K: 0x18},                         // 20: A = low half of argument 1
-	{Code: 0x0015, Jt: 179, Jf: 0, K: 0x5412},       // 21: if A == 0x5412 goto 201, else 22
-	{Code: 0x0015, Jt: 178, Jf: 176, K: 0x541c},     // 22: if A == 0x541c goto 201, else 199
-	{Code: 0x0035, Jt: 175, Jf: 0, K: 0x2a},         // 23: if A >= 0x2a goto 199, else 24
-	{Code: 0x0020, K: 0x10},                         // 24: A = low half of argument 0
-	{Code: 0x0015, Jt: 173, Jf: 0, K: 0x1},          // 25: if A == 0x1 goto 199, else 26
-	{Code: 0x0020, K: 0x10},                         // 26: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 27: if A == 0x2 goto 33, else 28
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 28: if A == 0xa goto 33, else 29
-	{Code: 0x0020, K: 0x10},                         // 29: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 30: if A == 0x10 goto 31, else 49
-	{Code: 0x0020, K: 0x20},                         // 31: A = low half of argument 2
-	{Code: 0x0015, Jt: 166, Jf: 11, K: 0x0},         // 32: if A == 0x0 goto 199, else 44
-	{Code: 0x0020, K: 0x18},                         // 33: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 34: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 35: if A == 0x1 goto 37, else 36
-	{Code: 0x0015, Jt: 0, Jf: 164, K: 0x2},          // 36: if A == 0x2 goto 37, else 201
-	{Code: 0x0020, K: 0x20},                         // 37: A = low half of argument 2
-	{Code: 0x0015, Jt: 160, Jf: 0, K: 0x0},          // 38: if A == 0x0 goto 199, else 39
-	{Code: 0x0015, Jt: 159, Jf: 0, K: 0x6},          // 39: if A == 0x6 goto 199, else 40
-	{Code: 0x0015, Jt: 158, Jf: 0, K: 0x11},         // 40: if A == 0x11 goto 199, else 41
-	{Code: 0x0015, Jt: 157, Jf: 0, K: 0x106},        // 41: if A == 0x106 goto 199, else 42
-	{Code: 0x0015, Jt: 156, Jf: 0, K: 0x1},          // 42: if A == 0x1 goto 199, else 43
-	{Code: 0x0015, Jt: 155, Jf: 0, K: 0x3a},         // 43: if A == 0x3a goto 199, else 44
-	{Code: 0x0006, K: 0x5005d},                      // 44: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x39},           // 45: if A >= 0x39 goto 54, else 46
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x36},           // 46: if A >= 0x36 goto 50, else 47
-	{Code: 0x0020, K: 0x10},                         // 47: A = low half of argument 0
-	{Code: 0x0015, Jt: 150, Jf: 0, K: 0x1},          // 48: if A == 0x1 goto 199, else 49
-	{Code: 0x0006, K: 0x50061},                      // 49: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 0, Jf: 148, K: 0x38},         // 50: if A >= 0x38 goto 51, else 199
-	{Code: 0x0020, K: 0x10},                         // 51: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 52: A &= 0x7e020000
-	{Code: 0x0015, Jt: 145, Jf: 147, K: 0x0},        // 53: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x49},           // 54: if A >= 0x49 goto 59, else 55
-	{Code: 0x0035, Jt: 0, Jf: 143, K: 0x48},         // 55: if A >= 0x48 goto 56, else 199
-	{Code: 0x0020, K: 0x18},                         // 56: A = low half of argument 1
-	{Code: 0x0015, Jt: 143, Jf: 0, K: 0x400},        // 57: if A == 0x400 goto 201, else 58
-	{Code: 0x0015, Jt: 142, Jf: 140, K: 0x410},      // 58: if A == 0x410 goto 201, else 199
-	{Code: 0x0035, Jt: 0, Jf: 139, K: 0x55},         // 59: if A >= 0x55 goto 60, else 199
-	{Code: 0x0020, K: 0x18},                         // 60: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 61: A &= 0xc00
-	{Code: 0x0015, Jt: 136, Jf: 138, K: 0x0},        // 62: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x68},          // 63: if A >= 0x68 goto 76, else 64
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x5c},           // 64: if A >= 0x5c goto 73, else 65
-	{Code: 0x0035, Jt: 0, Jf: 133, K: 0x5a},         // 65: if A >= 0x5a goto 66, else 199
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x5b},           // 66: if A >= 0x5b goto 70, else 67
+	{Code: 0x0015, Jt: 196, Jf: 198, K: 0x0},        // 17: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10},           // 18: if A >= 0x10 goto 23, else 19
+	{Code: 0x0035, Jt: 194, Jf: 0, K: 0xa},          // 19: if A >= 0xa goto 214, else 20
+	{Code: 0x0020, K: 0x28},                         // 20: A = low half of argument 3
+	{Code: 0x0054, K: 0x40000},                      // 21: A &= 0x40000
+	{Code: 0x0015, Jt: 191, Jf: 159, K: 0x0},        // 22: if A == 0x0 goto 214, else 182
+	{Code: 0x0035, Jt: 190, Jf: 0, K: 0x11},         // 23: if A >= 0x11 goto 214, else 24
+	{Code: 0x0020, K: 0x18},                         // 24: A = low half of argument 1
+	{Code: 0x0015, Jt: 190, Jf: 0, K: 0x5412},       // 25: if A == 0x5412 goto 216, else 26
+	{Code: 0x0015, Jt: 189, Jf: 187, K: 0x541c},     // 26: if A == 0x541c goto 216, else 214
+	{Code: 0x0035, Jt: 26, Jf: 0, K: 0x2a},          // 27: if A >= 0x2a goto 54, else 28
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 28: if A >= 0x1e goto 32, else 29
+	{Code: 0x0020, K: 0x20},                         // 29: A = low half of argument 2
+	{Code: 0x0054, K: 0x800},                        // 30: A &= 0x800
+	{Code: 0x0015, Jt: 182, Jf: 150, K: 0x0},        // 31: if A == 0x0 goto 214, else 182
+	{Code: 0x0035, Jt: 0, Jf: 181, K: 0x29},         // 32: if A >= 0x29 goto 33, else 214
+	{Code: 0x0020, K: 0x10},                         // 33: A = low half of argument 0
+	{Code: 0x0015, Jt: 179, Jf: 0, K: 0x1},          // 34: if A == 0x1 goto 214, else 35
+	{Code: 0x0020, K: 0x10},                         // 35: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 36: if A == 0x2 goto 42, else 37
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 37: if A == 0xa goto 42, else 38
+	{Code: 0x0020, K: 0x10},                         // 38: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 39: if A == 0x10 goto 40, else 58
+	{Code: 0x0020, K: 0x20},                         // 40: A = low half of argument 2
+	{Code: 0x0015, Jt: 172, Jf: 11, K: 0x0},         // 41: if A == 0x0 goto 214, else 53
+	{Code: 0x0020, K: 0x18},                         // 42: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 43: A &= 0xf
+	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 44: if A == 0x1 goto 46, else 45
+	{Code: 0x0015, Jt: 0, Jf: 170, K: 0x2},          // 45: if A == 0x2 goto 46, else 216
+	{Code: 0x0020, K: 0x20},                         // 46: A = low half of argument 2
+	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x0},          // 47: if A == 0x0 goto 214, else 48
+	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x6},          // 48: if A == 0x6 goto 214, else 49
+	{Code: 0x0015, Jt: 164, Jf: 0, K: 0x11},         // 49: if A == 0x11 goto 214, else 50
+	{Code: 0x0015, Jt: 163, Jf: 0, K: 0x106},        // 50: if A == 0x106 goto 214, else 51
+	{Code: 0x0015, Jt: 162, Jf: 0, K: 0x1},          // 51: if A == 0x1 goto 214, else 52
+	{Code: 0x0015, Jt: 161, Jf: 0, K: 0x3a},         // 52: if A == 0x3a goto 214, else 53
+	{Code: 0x0006, K: 0x5005d},                      // 53: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x36},           // 54: if A >= 0x36 goto 59, else 55
+	{Code: 0x0035, Jt: 0, Jf: 158, K: 0x35},         // 55: if A >= 0x35 goto 56, else 214
+	{Code: 0x0020, K: 0x10},                         // 56: A = low half of argument 0
+	{Code: 0x0015, Jt: 156, Jf: 0, K: 0x1},          // 57: if A == 0x1 goto 214, else 58
+	{Code: 0x0006, K: 0x50061},                      // 58: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 0, Jf: 154, K: 0x38},         // 59: if A >= 0x38 goto 60, else 214
+	{Code: 0x0020, K: 0x10},                         // 60: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 61: A &= 0x7e020000
+	{Code: 0x0015, Jt: 151, Jf: 153, K: 0x0},        // 62: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x5c},          // 63: if A >= 0x5c goto 82, else 64
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x55},           // 64: if A >= 0x55 goto 70, else 65
+	{Code: 0x0035, Jt: 0, Jf: 148, K: 0x48},         // 65: if A >= 0x48 goto 66, else 214
+	{Code: 0x0035, Jt: 147, Jf: 0, K: 0x49},         // 66: if A >= 0x49 goto 214, else 67
 	{Code: 0x0020, K: 0x18},                         // 67: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 68: A &= 0xc00
-	{Code: 0x0015, Jt: 129, Jf: 131, K: 0x0},        // 69: if A == 0x0 goto 199, else 201
-	{Code: 0x0020, K: 0x18},                         // 70: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 71: A &= 0xc00
-	{Code: 0x0015, Jt: 126, Jf: 128, K: 0x0},        // 72: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x66},           // 73: if A >= 0x66 goto 75, else 74
-	{Code: 0x0035, Jt: 126, Jf: 124, K: 0x65},       // 74: if A >= 0x65 goto 201, else 199
-	{Code: 0x0035, Jt: 125, Jf: 123, K: 0x67},       // 75: if A >= 0x67 goto 201, else 199
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x87},           // 76: if A >= 0x87 goto 82, else 77
-	{Code: 0x0035, Jt: 0, Jf: 121, K: 0x85},         // 77: if A >= 0x85 goto 78, else 199
-	{Code: 0x0035, Jt: 122, Jf: 0, K: 0x86},         // 78: if A >= 0x86 goto 201, else 79
+	{Code: 0x0015, Jt: 147, Jf: 0, K: 0x400},        // 68: if A == 0x400 goto 216, else 69
+	{Code: 0x0015, Jt: 146, Jf: 144, K: 0x410},      // 69: if A == 0x410 goto 216, else 214
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x5a},           // 70: if A >= 0x5a goto 75, else 71
+	{Code: 0x0035, Jt: 142, Jf: 0, K: 0x56},         // 71: if A >= 0x56 goto 214, else 72
+	{Code: 0x0020, K: 0x18},                         // 72: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 73: A &= 0xc00
+	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 74: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x5b},           // 75: if A >= 0x5b goto 79, else 76
+	{Code: 0x0020, K: 0x18},                         // 76: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 77: A &= 0xc00
+	{Code: 0x0015, Jt: 135, Jf: 137, K: 0x0},        // 78: if A == 0x0 goto 214, else 216
 	{Code: 0x0020, K: 0x18},                         // 79: A = low half of argument 1
 	{Code: 0x0054, K: 0xc00},                        // 80: A &= 0xc00
-	{Code: 0x0015, Jt: 117, Jf: 119, K: 0x0},        // 81: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x89},           // 82: if A >= 0x89 goto 90, else 83
-	{Code: 0x0035, Jt: 117, Jf: 0, K: 0x88},         // 83: if A >= 0x88 goto 201, else 84
-	{Code: 0x0020, K: 0x10},                         // 84: A = low half of argument 0
-	{Code: 0x0015, Jt: 113, Jf: 0, K: 0x0},          // 85: if A == 0x0 goto 199, else 86
-	{Code: 0x0015, Jt: 112, Jf: 0, K: 0x8},          // 86: if A == 0x8 goto 199, else 87
-	{Code: 0x0015, Jt: 111, Jf: 0, K: 0x20000},      // 87: if A == 0x20000 goto 199, else 88
-	{Code: 0x0015, Jt: 110, Jf: 0, K: 0x20008},      // 88: if A == 0x20008 goto 199, else 89
-	{Code: 0x0015, Jt: 109, Jf: 111, K: 0xffffffff}, // 89: if A == 0xffffffff goto 199, else 201
-	{Code: 0x0035, Jt: 110, Jf: 108, K: 0x8b},       // 90: if A >= 0x8b goto 201, else 199
-	{Code: 0x0035, Jt: 17, Jf: 0, K: 0xb5},          // 91: if A >= 0xb5 goto 109, else 92
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x9d},           // 92: if A >= 0x9d goto 101, else 93
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x8f},           // 93: if A >= 0x8f goto 98, else 94
-	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x8d},         // 94: if A >= 0x8d goto 95, else 199
-	{Code: 0x0035, Jt: 70, Jf: 0, K: 0x8e},          // 95: if A >= 0x8e goto 166, else 96
-	{Code: 0x0020, K: 0x10},                         // 96: A = low half of argument 0
-	{Code: 0x0015, Jt: 35, Jf: 103, K: 0x0},         // 97: if A == 0x0 goto 133, else 201
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x91},           // 98: if A >= 0x91 goto 100, else 99
-	{Code: 0x0035, Jt: 66, Jf: 99, K: 0x90},         // 99: if A >= 0x90 goto 166, else 199
-	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x99},        // 100: if A >= 0x99 goto 201, else 199
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xa0},           // 101: if A >= 0xa0 goto 106, else 102
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x9e},           // 102: if A >= 0x9e goto 105, else 103
-	{Code: 0x0020, K: 0x10},                         // 103: A = low half of argument 0
-	{Code: 0x0015, Jt: 96, Jf: 94, K: 0x23},         // 104: if A == 0x23 goto 201, else 199
-	{Code: 0x0035, Jt: 95, Jf: 93, K: 0x9f},         // 105: if A >= 0x9f goto 201, else 199
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa2},           // 106: if A >= 0xa2 goto 108, else 107
-	{Code: 0x0035, Jt: 93, Jf: 91, K: 0xa1},         // 107: if A >= 0xa1 goto 201, else 199
-	{Code: 0x0035, Jt: 92, Jf: 90, K: 0xa3},         // 108: if A >= 0xa3 goto 201, else 199
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd5},           // 109: if A >= 0xd5 goto 116, else 110
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xcc},           // 110: if A >= 0xcc goto 113, else 111
-	{Code: 0x0035, Jt: 0, Jf: 90, K: 0xba},          // 111: if A >= 0xba goto 112, else 202
-	{Code: 0x0035, Jt: 53, Jf: 86, K: 0xcb},         // 112: if A >= 0xcb goto 166, else 199
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd3},           // 113: if A >= 0xd3 goto 115, else 114
-	{Code: 0x0035, Jt: 87, Jf: 84, K: 0xce},         // 114: if A >= 0xce goto 202, else 199
-	{Code: 0x0035, Jt: 85, Jf: 83, K: 0xd4},         // 115: if A >= 0xd4 goto 201, else 199
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xe4},           // 116: if A >= 0xe4 goto 120, else 117
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd9},           // 117: if A >= 0xd9 goto 119, else 118
-	{Code: 0x0035, Jt: 82, Jf: 80, K: 0xd8},         // 118: if A >= 0xd8 goto 201, else 199
-	{Code: 0x0035, Jt: 81, Jf: 79, K: 0xe3},         // 119: if A >= 0xe3 goto 201, else 199
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xed},           // 120: if A >= 0xed goto 122, else 121
-	{Code: 0x0035, Jt: 80, Jf: 77, K: 0xec},         // 121: if A >= 0xec goto 202, else 199
-	{Code: 0x0035, Jt: 76, Jf: 78, K: 0xf0},         // 122: if A >= 0xf0 goto 199, else 201
-	{Code: 0x0035, Jt: 45, Jf: 0, K: 0x142},         // 123: if A >= 0x142 goto 169, else 124
-	{Code: 0x0035, Jt: 29, Jf: 0, K: 0x116},         // 124: if A >= 0x116 goto 154, else 125
-	{Code: 0x0035, Jt: 16, Jf: 0, K: 0x102},         // 125: if A >= 0x102 goto 142, else 126
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xfb},           // 126: if A >= 0xfb goto 129, else 127
-	{Code: 0x0035, Jt: 0, Jf: 73, K: 0xf7},          // 127: if A >= 0xf7 goto 128, else 201
-	{Code: 0x0035, Jt: 72, Jf: 70, K: 0xf8},         // 128: if A >= 0xf8 goto 201, else 199
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x100},          // 129: if A >= 0x100 goto 135, else 130
-	{Code: 0x0035, Jt: 68, Jf: 0, K: 0xfc},          // 130: if A >= 0xfc goto 199, else 131
-	{Code: 0x0020, K: 0x10},                         // 131: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 68, K: 0x1},           // 132: if A == 0x1 goto 133, else 201
-	{Code: 0x0020, K: 0x18},                         // 133: A = low half of argument 1
-	{Code: 0x0015, Jt: 64, Jf: 66, K: 0x0},          // 134: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 0, Jf: 65, K: 0x101},         // 135: if A >= 0x101 goto 136, else 201
-	{Code: 0x0020, K: 0x20},                         // 136: A = low half of argument 2
-	{Code: 0x0054, K: 0x400040},                     // 137: A &= 0x400040
-	{Code: 0x0015, Jt: 60, Jf: 0, K: 0x0},           // 138: if A == 0x0 goto 199, else 139
-	{Code: 0x0020, K: 0x28},                         // 139: A = low half of argument 3
-	{Code: 0x0054, K: 0xc00},                        // 140: A &= 0xc00
-	{Code: 0x0015, Jt: 57, Jf: 59, K: 0x0},          // 141: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x10c},          // 142: if A >= 0x10c goto 148, else 143
-	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x103},         // 143: if A >= 0x103 goto 144, else 199
-	{Code: 0x0035, Jt: 54, Jf: 0, K: 0x104},         // 144: if A >= 0x104 goto 199, else 145
-	{Code: 0x0020, K: 0x20},                         // 145: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 146: A &= 0xc00
-	{Code: 0x0015, Jt: 51, Jf: 53, K: 0x0},          // 147: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x110},          // 148: if A >= 0x110 goto 153, else 149
-	{Code: 0x0035, Jt: 49, Jf: 0, K: 0x10d},         // 149: if A >= 0x10d goto 199, else 150
-	{Code: 0x0020, K: 0x20},                         // 150: A = low half of argument 2
+	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 81: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x68},           // 82: if A >= 0x68 goto 86, else 83
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x66},           // 83: if A >= 0x66 goto 85, else 84
+	{Code: 0x0035, Jt: 131, Jf: 129, K: 0x65},       // 84: if A >= 0x65 goto 216, else 214
+	{Code: 0x0035, Jt: 130, Jf: 128, K: 0x67},       // 85: if A >= 0x67 goto 216, else 214
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x86},           // 86: if A >= 0x86 goto 91, else 87
+	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x85},         // 87: if A >= 0x85 goto 88, else 214
+	{Code: 0x0020, K: 0x18},                         // 88: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 89: A &= 0xc00
+	{Code: 0x0015, Jt: 123, Jf: 125, K: 0x0},        // 90: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x87},         // 91: if A >= 0x87 goto 92, else 216
+	{Code: 0x0020, K: 0x10},                         // 92: A = low half of argument 0
+	{Code: 0x0015, Jt: 120, Jf: 0, K: 0x0},          // 93: if A == 0x0 goto 214, else 94
+	{Code: 0x0015, Jt: 119, Jf: 0, K: 0x8},          // 94: if A == 0x8 goto 214, else 95
+	{Code: 0x0015, Jt: 118, Jf: 0, K: 0x20000},      // 95: if A == 0x20000 goto 214, else 96
+	{Code: 0x0015, Jt: 117, Jf: 0, K: 0x20008},      // 96: if A == 0x20008 goto 214, else 97
+	{Code: 0x0015, Jt: 116, Jf: 118, K: 0xffffffff}, // 97: if A == 0xffffffff goto 214, else 216
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0xa2},          // 98: if A >= 0xa2 goto 117, else 99
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x90},           // 99: if A >= 0x90 goto 108, else 100
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x8c},           // 100: if A >= 0x8c goto 103, else 101
+	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x89},         // 101: if A >= 0x89 goto 102, else 216
+	{Code: 0x0035, Jt: 113, Jf: 111, K: 0x8b},       // 102: if A >= 0x8b goto 216, else 214
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x8e},           // 103: if A >= 0x8e goto 107, else 104
+	{Code: 0x0035, Jt: 0, Jf: 109, K: 0x8d},         // 104: if A >= 0x8d goto 105, else 214
+	{Code: 0x0020, K: 0x10},                         // 105: A = low half of argument 0
+	{Code: 0x0015, Jt: 35, Jf: 109, K: 0x0},         // 106: if A == 0x0 goto 142, else 216
+	{Code: 0x0035, Jt: 106, Jf: 68, K: 0x8f},        // 107: if A >= 0x8f goto 214, else 176
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x9e},           // 108: if A >= 0x9e goto 114, else 109
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x99},           // 109: if A >= 0x99 goto 111, else 110
+	{Code: 0x0035, Jt: 103, Jf: 65, K: 0x91},        // 110: if A >= 0x91 goto 214, else 176
+	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x9d},         // 111: if A >= 0x9d goto 112, else 216
+	{Code: 0x0020, K: 0x10},                         // 112: A = low half of argument 0
+	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 113: if A == 0x23 goto 216, else 214
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa0},           // 114: if A >= 0xa0 goto 116, else 115
+	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x9f},        // 115: if A >= 0x9f goto 216, else 214
+	{Code: 0x0035, Jt: 99, Jf: 97, K: 0xa1},         // 116: if A >= 0xa1 goto 216, else 214
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd3},           // 117: if A >= 0xd3 goto 124, else 118
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xba},           // 118: if A >= 0xba goto 121, else 119
+	{Code: 0x0035, Jt: 0, Jf: 94, K: 0xa3},          // 119: if A >= 0xa3 goto 120, else 214
+	{Code: 0x0035, Jt: 96, Jf: 95, K: 0xb5},         // 120: if A >= 0xb5 goto 217, else 216
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xcc},           // 121: if A >= 0xcc goto 123, else 122
+	{Code: 0x0035, Jt: 53, Jf: 91, K: 0xcb},         // 122: if A >= 0xcb goto 176, else 214
+	{Code: 0x0035, Jt: 93, Jf: 90, K: 0xce},         // 123: if A >= 0xce goto 217, else 214
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xd9},           // 124: if A >= 0xd9 goto 128, else 125
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd5},           // 125: if A >= 0xd5 goto 127, else 126
+	{Code: 0x0035, Jt: 89, Jf: 87, K: 0xd4},         // 126: if A >= 0xd4 goto 216, else 214
+	{Code: 0x0035, Jt: 88, Jf: 86, K: 0xd8},         // 127: if A >= 0xd8 goto 216, else 214
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xe4},           // 128: if A >= 0xe4 goto 130, else 129
+	{Code: 0x0035, Jt: 86, Jf: 84, K: 0xe3},         // 129: if A >= 0xe3 goto 216, else 214
+	{Code: 0x0035, Jt: 86, Jf: 83, K: 0xec},         // 130: if A >= 0xec goto 217, else 214
+	{Code: 0x0035, Jt: 51, Jf: 0, K: 0x140},         // 131: if A >= 0x140 goto 183, else 132
+	{Code: 0x0035, Jt: 30, Jf: 0, K: 0x111},         // 132: if A >= 0x111 goto 163, else 133
+	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x100},         // 133: if A >= 0x100 goto 144, else 134
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf7},           // 134: if A >= 0xf7 goto 137, else 135
+	{Code: 0x0035, Jt: 0, Jf: 80, K: 0xf0},          // 135: if A >= 0xf0 goto 136, else 216
+	{Code: 0x0035, Jt: 79, Jf: 77, K: 0xf6},         // 136: if A >= 0xf6 goto 216, else 214
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xfb},           // 137: if A >= 0xfb goto 139, else 138
+	{Code: 0x0035, Jt: 77, Jf: 75, K: 0xf8},         // 138: if A >= 0xf8 goto 216, else 214
+	{Code: 0x0035, Jt: 74, Jf: 0, K: 0xfc},          // 139: if A >= 0xfc goto 214, else 140
+	{Code: 0x0020, K: 0x10},                         // 140: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 74, K: 0x1},           // 141: if A == 0x1 goto 142, else 216
+	{Code: 0x0020, K: 0x18},                         // 142: A = low half of argument 1
+	{Code: 0x0015, Jt: 70, Jf: 72, K: 0x0},          // 143: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x104},         // 144: if A >= 0x104 goto 157, else 145
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x102},          // 145: if A >= 0x102 goto 153, else 146
+	{Code: 0x0035, Jt: 0, Jf: 69, K: 0x101},         // 146: if A >= 0x101 goto 147, else 216
+	{Code: 0x0020, K: 0x20},                         // 147: A = low half of argument 2
+	{Code: 0x0054, K: 0x400040},                     // 148: A &= 0x400040
+	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x0},           // 149: if A == 0x0 goto 214, else 150
+	{Code: 0x0020, K: 0x28},                         // 150: A = low half of argument 3
 	{Code: 0x0054, K: 0xc00},                        // 151: A &= 0xc00
-	{Code: 0x0015, Jt: 46, Jf: 48, K: 0x0},          // 152: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 45, Jf: 47, K: 0x111},        // 153: if A >= 0x111 goto 199, else 201
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x132},          // 154: if A >= 0x132 goto 161, else 155
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12b},          // 155: if A >= 0x12b goto 158, else 156
-	{Code: 0x0035, Jt: 0, Jf: 44, K: 0x118},         // 156: if A >= 0x118 goto 157, else 201
-	{Code: 0x0035, Jt: 43, Jf: 41, K: 0x12a},        // 157: if A >= 0x12a goto 201, else 199
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12e},          // 158: if A >= 0x12e goto 160, else 159
-	{Code: 0x0035, Jt: 41, Jf: 39, K: 0x12c},        // 159: if A >= 0x12c goto 201, else 199
-	{Code: 0x0035, Jt: 40, Jf: 5, K: 0x12f},         // 160: if A >= 0x12f goto 201, else 166
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x136},          // 161: if A >= 0x136 goto 164, else 162
-	{Code: 0x0035, Jt: 0, Jf: 36, K: 0x134},         // 162: if A >= 0x134 goto 163, else 199
-	{Code: 0x0035, Jt: 35, Jf: 37, K: 0x135},        // 163: if A >= 0x135 goto 199, else 201
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 164: if A >= 0x13b goto 168, else 165
-	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13a},         // 165: if A >= 0x13a goto 166, else 201
-	{Code: 0x0020, K: 0x10},                         // 166: A = low half of argument 0
-	{Code: 0x0015, Jt: 31, Jf: 33, K: 0x0},          // 167: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 32, Jf: 30, K: 0x140},        // 168: if A >= 0x140 goto 201, else 199
-	{Code: 0x0035, Jt: 13, Jf: 0, K: 0x1b7},         // 169: if A >= 0x1b7 goto 183, else 170
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a9},          // 170: if A >= 0x1a9 goto 177, else 171
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x14d},          // 171: if A >= 0x14d goto 174, else 172
-	{Code: 0x0035, Jt: 0, Jf: 26, K: 0x143},         // 172: if A >= 0x143 goto 173, else 199
-	{Code: 0x0035, Jt: 25, Jf: 27, K: 0x144},        // 173: if A >= 0x144 goto 199, else 201
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x150},          // 174: if A >= 0x150 goto 176, else 175
-	{Code: 0x0035, Jt: 23, Jf: 26, K: 0x14e},        // 175: if A >= 0x14e goto 199, else 202
-	{Code: 0x0035, Jt: 22, Jf: 25, K: 0x1a8},        // 176: if A >= 0x1a8 goto 199, else 202
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b3},          // 177: if A >= 0x1b3 goto 180, else 178
-	{Code: 0x0035, Jt: 0, Jf: 23, K: 0x1ac},         // 178: if A >= 0x1ac goto 179, else 202
-	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 179: if A >= 0x1b2 goto 199, else 201
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 180: if A >= 0x1b5 goto 182, else 181
-	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 181: if A >= 0x1b4 goto 199, else 202
-	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 182: if A >= 0x1b6 goto 201, else 202
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 183: if A >= 0x1c2 goto 190, else 184
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 184: if A >= 0x1ba goto 187, else 185
-	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 185: if A >= 0x1b8 goto 186, else 199
-	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 186: if A >= 0x1b9 goto 199, else 201
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 187: if A >= 0x1bf goto 189, else 188
-	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 188: if A >= 0x1bc goto 199, else 201
-	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 189: if A >= 0x1c1 goto 199, else 201
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 190: if A >= 0x1c9 goto 197, else 191
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 191: if A >= 0x1c4 goto 193, else 192
-	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 192: if A >= 0x1c3 goto 199, else 201
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 193: if A >= 0x1c5 goto 199, else 194
-	{Code: 0x0020, K: 0x20},                         // 194: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 195: A &= 0xc00
-	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 196: if A == 0x0 goto 199, else 201
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 197: if A >= 0x1d3 goto 200, else 198
-	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 198: if A >= 0x1ce goto 199, else 201
-	{Code: 0x0006, K: 0x7fff0000},                   // 199: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 200: if A >= 0x1d4 goto 202, else 201
-	{Code: 0x0006, K: 0x50001},                      // 201: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 202: ENOSYS
+	{Code: 0x0015, Jt: 61, Jf: 63, K: 0x0},          // 152: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 0, Jf: 60, K: 0x103},         // 153: if A >= 0x103 goto 154, else 214
+	{Code: 0x0020, K: 0x20},                         // 154: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 155: A &= 0xc00
+	{Code: 0x0015, Jt: 57, Jf: 59, K: 0x0},          // 156: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10d},          // 157: if A >= 0x10d goto 162, else 158
+	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x10c},         // 158: if A >= 0x10c goto 159, else 214
+	{Code: 0x0020, K: 0x20},                         // 159: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 160: A &= 0xc00
+	{Code: 0x0015, Jt: 52, Jf: 54, K: 0x0},          // 161: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 53, Jf: 51, K: 0x110},        // 162: if A >= 0x110 goto 216, else 214
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x12f},          // 163: if A >= 0x12f goto 170, else 164
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12a},          // 164: if A >= 0x12a goto 167, else 165
+	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x116},         // 165: if A >= 0x116 goto 166, else 214
+	{Code: 0x0035, Jt: 47, Jf: 49, K: 0x118},        // 166: if A >= 0x118 goto 214, else 216
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12c},          // 167: if A >= 0x12c goto 169, else 168
+	{Code: 0x0035, Jt: 45, Jf: 47, K: 0x12b},        // 168: if A >= 0x12b goto 214, else 216
+	{Code: 0x0035, Jt: 6, Jf: 46, K: 0x12e},         // 169: if A >= 0x12e goto 176, else 216
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x136},          // 170: if A >= 0x136 goto 174, else 171
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x134},          // 171: if A >= 0x134 goto 173, else 172
+	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x132},        // 172: if A >= 0x132 goto 214, else 216
+	{Code: 0x0035, Jt: 40, Jf: 42, K: 0x135},        // 173: if A >= 0x135 goto 214, else 216
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 174: if A >= 0x13b goto 178, else 175
+	{Code: 0x0035, Jt: 0, Jf: 40, K: 0x13a},         // 175: if A >= 0x13a goto 176, else 216
+	{Code: 0x0020, K: 0x10},                         // 176: A = low half of argument 0
+	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 177: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13f},         // 178: if A >= 0x13f goto 179, else 214
+	{Code: 0x0020, K: 0x18},                         // 179: A = low half of argument 1
+	{Code: 0x0054, K: 0x4},                          // 180: A &= 0x4
+	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 181: if A == 0x0 goto 214, else 182
+	{Code: 0x0006, K: 0x5000c},                      // 182: ENOMEM
+	{Code: 0x0035, Jt: 14, Jf: 0, K: 0x1b7},         // 183: if A >= 0x1b7 goto 198, else 184
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a8},          // 184: if A >= 0x1a8 goto 191, else 185
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x144},          // 185: if A >= 0x144 goto 188, else 186
+	{Code: 0x0035, Jt: 0, Jf: 29, K: 0x142},         // 186: if A >= 0x142 goto 187, else 216
+	{Code: 0x0035, Jt: 28, Jf: 26, K: 0x143},        // 187: if A >= 0x143 goto 216, else 214
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x14e},          // 188: if A >= 0x14e goto 190, else 189
+	{Code: 0x0035, Jt: 27, Jf: 24, K: 0x14d},        // 189: if A >= 0x14d goto 217, else 214
+	{Code: 0x0035, Jt: 26, Jf: 23, K: 0x150},        // 190: if A >= 0x150 goto 217, else 214
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1b3},          // 191: if A >= 0x1b3 goto 195, else 192
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1ac},          // 192: if A >= 0x1ac goto 194, else 193
+	{Code: 0x0035, Jt: 23, Jf: 20, K: 0x1a9},        // 193: if A >= 0x1a9 goto 217, else 214
+	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 194: if A >= 0x1b2 goto 214, else 216
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 195: if A >= 0x1b5 goto 197, else 196
+	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 196: if A >= 0x1b4 goto 214, else 217
+	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 197: if A >= 0x1b6 goto 216, else 217
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 198: if A >= 0x1c2 goto 205, else 199
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 199: if A >= 0x1ba goto 202, else 200
+	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 200: if A >= 0x1b8 goto 201, else 214
+	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 201: if A >= 0x1b9 goto 214, else 216
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 202: if A >= 0x1bf goto 204, else 203
+	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 203: if A >= 0x1bc goto 214, else 216
+	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 204: if A >= 0x1c1 goto 214, else 216
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 205: if A >= 0x1c9 goto 212, else 206
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 206: if A >= 0x1c4 goto 208, else 207
+	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 207: if A >= 0x1c3 goto 214, else 216
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 208: if A >= 0x1c5 goto 214, else 209
+	{Code: 0x0020, K: 0x20},                         // 209: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 210: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 211: if A == 0x0 goto 214, else 216
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 212: if A >= 0x1d3 goto 215, else 213
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 213: if A >= 0x1ce goto 214, else 216
+	{Code: 0x0006, K: 0x7fff0000},                   // 214: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 215: if A >= 0x1d4 goto 217, else 216
+	{Code: 0x0006, K: 0x50001},                      // 216: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 217: ENOSYS
 }
 
-// strictFilter has 208 instructions.
+// strictFilter has 223 instructions.
 //
 // Allowed:
 //
@@ -308,39 +324,40 @@ var defaultFilter = [...]unix.SockFilter{
 //	inotify_init inotify_init1 inotify_rm_watch ioprio_get kill landlock_add_rule
 //	landlock_create_ruleset landlock_restrict_self lchown lgetxattr link linkat
 //	listen listxattr listxattrat llistxattr lremovexattr lseek
-//	lsetxattr lstat madvise map_shadow_stack membarrier memfd_create
-//	mincore mkdir mkdirat mlock mlock2 mlockall
-//	mmap mprotect mq_getsetattr mq_notify mq_open mq_timedreceive
-//	mq_timedsend mq_unlink mremap mseal msgctl msgget
-//	msgrcv msgsnd msync munlock munlockall munmap
-//	nanosleep newfstatat pause pidfd_open pidfd_send_signal pipe
-//	pipe2 pkey_alloc pkey_free pkey_mprotect poll ppoll
-//	pread64 preadv preadv2 pselect6 pwrite64 pwritev
-//	pwritev2 read readahead readlink readlinkat readv
-//	recvfrom recvmmsg recvmsg removexattr removexattrat rename
-//	renameat renameat2 restart_syscall rmdir rseq rt_sigaction
-//	rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
-//	rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam
-//	sched_getscheduler sched_rr_get_interval sched_yield seccomp select semctl
-//	semget semop semtimedop sendfile sendmmsg sendmsg
-//	sendto set_robust_list set_thread_area set_tid_address setfsgid setfsuid
-//	setgid setgroups setitimer setpgid setregid setresgid
-//	setresuid setreuid setrlimit setsid setsockopt setuid
-//	setxattr setxattrat shmat shmctl shmdt shmget
-//	shutdown sigaltstack signalfd signalfd4 splice stat
-//	statfs statx symlink symlinkat sync sync_file_range
-//	syncfs sysinfo tee tgkill time timer_create
-//	timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
-//	timerfd_settime times tkill truncate umask uname
-//	unlink unlinkat uretprobe utime utimensat utimes
-//	vfork wait4 waitid write writev
+//	lsetxattr lstat madvise map_shadow_stack membarrier mincore
+//	mkdir mkdirat mlock mlock2 mlockall mprotect
+//	mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
+//	mremap mseal msgctl msgget msgrcv msgsnd
+//	msync munlock munlockall munmap nanosleep newfstatat
+//	pause pidfd_open pidfd_send_signal pipe pipe2 pkey_alloc
+//	pkey_free pkey_mprotect poll ppoll pread64 preadv
+//	preadv2 pselect6 pwrite64 pwritev pwritev2 read
+//	readahead readlink readlinkat readv recvfrom recvmmsg
+//	recvmsg removexattr removexattrat rename renameat renameat2
+//	restart_syscall rmdir rseq rt_sigaction rt_sigpending rt_sigprocmask
+//	rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max
+//	sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval
+//	sched_yield seccomp select semctl semget semop
+//	semtimedop sendfile sendmmsg sendmsg sendto set_robust_list
+//	set_thread_area set_tid_address setfsgid setfsuid setgid setgroups
+//	setitimer setpgid setregid setresgid setresuid setreuid
+//	setrlimit setsid setsockopt setuid setxattr setxattrat
+//	shmat shmctl shmdt shutdown sigaltstack signalfd
+//	signalfd4 splice stat statfs statx symlink
+//	symlinkat sync sync_file_range syncfs sysinfo tee
+//	tgkill time timer_create timer_delete timer_getoverrun timer_gettime
+//	timer_settime timerfd_create timerfd_gettime timerfd_settime times tkill
+//	truncate umask uname unlink unlinkat uretprobe
+//	utime utimensat utimes vfork wait4 waitid
+//	write writev
 //
 // By arguments:
 //
 //	chmod clone creat fchmod fchmodat fchmodat2
-//	fcntl ioctl ioprio_set mknod mknodat open
-//	openat personality prctl prlimit64 sched_setaffinity sched_setattr
-//	sched_setparam sched_setscheduler setpriority socket socketpair
+//	fcntl ioctl ioprio_set memfd_create mknod mknodat
+//	mmap open openat personality prctl prlimit64
+//	sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority shmget
+//	socket socketpair
 //
 // ENOSYS:
 //
@@ -368,207 +385,222 @@ var strictFilter = [...]unix.SockFilter{
 	{Code: 0x0020, K: 0x0},                          // 2: A = number
 	{Code: 0x0045, Jt: 0, Jf: 1, K: 0x40000000},     // 3: if A & 0x40000000 goto 4, else 5
 	{Code: 0x0006, K: 0x80000000},                   // 4: Killed
-	{Code: 0x0035, Jt: 121, Jf: 0, K: 0xf0},         // 5: if A >= 0xf0 goto 127, else 6
-	{Code: 0x0035, Jt: 88, Jf: 0, K: 0x8b},          // 6: if A >= 0x8b goto 95, else 7
-	{Code: 0x0035, Jt: 56, Jf: 0, K: 0x55},          // 7: if A >= 0x55 goto 64, else 8
-	{Code: 0x0035, Jt: 36, Jf: 0, K: 0x35},          // 8: if A >= 0x35 goto 45, else 9
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x10},           // 9: if A >= 0x10 goto 18, else 10
-	{Code: 0x0035, Jt: 0, Jf: 193, K: 0x2},          // 10: if A >= 0x2 goto 11, else 204
-	{Code: 0x0035, Jt: 192, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 204, else 12
+	{Code: 0x0035, Jt: 130, Jf: 0, K: 0xed},         // 5: if A >= 0xed goto 136, else 6
+	{Code: 0x0035, Jt: 96, Jf: 0, K: 0x88},          // 6: if A >= 0x88 goto 103, else 7
+	{Code: 0x0035, Jt: 56, Jf: 0, K: 0x48},          // 7: if A >= 0x48 goto 64, else 8
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x1d},          // 8: if A >= 0x1d goto 27, else 9
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x9},            // 9: if A >= 0x9 goto 18, else 10
+	{Code: 0x0035, Jt: 0, Jf: 208, K: 0x2},          // 10: if A >= 0x2 goto 11, else 219
+	{Code: 0x0035, Jt: 207, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 219, else 12
 	{Code: 0x0020, K: 0x18},                         // 12: A = low half of argument 1
 	{Code: 0x0054, K: 0x400040},                     // 13: A &= 0x400040
-	{Code: 0x0015, Jt: 189, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 204, else 15
+	{Code: 0x0015, Jt: 204, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 219, else 15
 	{Code: 0x0020, K: 0x20},                         // 15: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 16: A &= 0xc00
-	{Code: 0x0015, Jt: 186, Jf: 188, K: 0x0},        // 17: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x29},           // 18: if A >= 0x29 goto 23, else 19
-	{Code: 0x0035, Jt: 184, Jf: 0, K: 0x11},         // 19: if A >= 0x11 goto 204, else 20
-	{Code: 0x0020, K: 0x18},                         // 20: A = low half of argument 1
-	{Code: 0x0015, Jt: 184, Jf: 0, K: 0x5412},       // 21: if A == 0x5412 goto 206, else 22
-	{Code: 0x0015, Jt: 183, Jf: 181, K: 0x541c},     // 22: if A == 0x541c goto 206, else 204
-	{Code: 0x0035, Jt: 180, Jf: 0, K: 0x2a},         // 23: if A >= 0x2a goto 204, else 24
-	{Code: 0x0020, K: 0x10},                         // 24: A = low half of argument 0
-	{Code: 0x0015, Jt: 178, Jf: 0, K: 0x1},          // 25: if A == 0x1 goto 204, else 26
-	{Code: 0x0020, K: 0x10},                         // 26: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 27: if A == 0x2 goto 33, else 28
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 28: if A == 0xa goto 33, else 29
-	{Code: 0x0020, K: 0x10},                         // 29: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 30: if A == 0x10 goto 31, else 49
-	{Code: 0x0020, K: 0x20},                         // 31: A = low half of argument 2
-	{Code: 0x0015, Jt: 171, Jf: 11, K: 0x0},         // 32: if A == 0x0 goto 204, else 44
-	{Code: 0x0020, K: 0x18},                         // 33: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 34: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 35: if A == 0x1 goto 37, else 36
-	{Code: 0x0015, Jt: 0, Jf: 169, K: 0x2},          // 36: if A == 0x2 goto 37, else 206
-	{Code: 0x0020, K: 0x20},                         // 37: A = low half of argument 2
-	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x0},          // 38: if A == 0x0 goto 204, else 39
-	{Code: 0x0015, Jt: 164, Jf: 0, K: 0x6},          // 39: if A == 0x6 goto 204, else 40
-	{Code: 0x0015, Jt: 163, Jf: 0, K: 0x11},         // 40: if A == 0x11 goto 204, else 41
-	{Code: 0x0015, Jt: 162, Jf: 0, K: 0x106},        // 41: if A == 0x106 goto 204, else 42
-	{Code: 0x0015, Jt: 161, Jf: 0, K: 0x1},          // 42: if A == 0x1 goto 204, else 43
-	{Code: 0x0015, Jt: 160, Jf: 0, K: 0x3a},         // 43: if A == 0x3a goto 204, else 44
-	{Code: 0x0006, K: 0x5005d},                      // 44: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x39},           // 45: if A >= 0x39 goto 54, else 46
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x36},           // 46: if A >= 0x36 goto 50, else 47
-	{Code: 0x0020, K: 0x10},                         // 47: A = low half of argument 0
-	{Code: 0x0015, Jt: 155, Jf: 0, K: 0x1},          // 48: if A == 0x1 goto 204, else 49
-	{Code: 0x0006, K: 0x50061},                      // 49: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 0, Jf: 153, K: 0x38},         // 50: if A >= 0x38 goto 51, else 204
-	{Code: 0x0020, K: 0x10},                         // 51: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 52: A &= 0x7e020000
-	{Code: 0x0015, Jt: 150, Jf: 152, K: 0x0},        // 53: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x49},           // 54: if A >= 0x49 goto 63, else 55
-	{Code: 0x0035, Jt: 0, Jf: 148, K: 0x48},         // 55: if A >= 0x48 goto 56, else 204
-	{Code: 0x0020, K: 0x18},                         // 56: A = low half of argument 1
-	{Code: 0x0015, Jt: 148, Jf: 0, K: 0x6},          // 57: if A == 0x6 goto 206, else 58
-	{Code: 0x0015, Jt: 147, Jf: 0, K: 0x7},          // 58: if A == 0x7 goto 206, else 59
-	{Code: 0x0015, Jt: 146, Jf: 0, K: 0x25},         // 59: if A == 0x25 goto 206, else 60
-	{Code: 0x0015, Jt: 145, Jf: 0, K: 0x26},         // 60: if A == 0x26 goto 206, else 61
-	{Code: 0x0015, Jt: 144, Jf: 0, K: 0x400},        // 61: if A == 0x400 goto 206, else 62
-	{Code: 0x0015, Jt: 143, Jf: 141, K: 0x410},      // 62: if A == 0x410 goto 206, else 204
-	{Code: 0x0035, Jt: 140, Jf: 142, K: 0x4a},       // 63: if A >= 0x4a goto 204, else 206
-	{Code: 0x0035, Jt: 15, Jf: 0, K: 0x67},          // 64: if A >= 0x67 goto 80, else 65
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x5b},           // 65: if A >= 0x5b goto 74, else 66
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x56},           // 66: if A >= 0x56 goto 70, else 67
+	{Code: 0x0015, Jt: 201, Jf: 203, K: 0x0},        // 17: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10},           // 18: if A >= 0x10 goto 23, else 19
+	{Code: 0x0035, Jt: 199, Jf: 0, K: 0xa},          // 19: if A >= 0xa goto 219, else 20
+	{Code: 0x0020, K: 0x28},                         // 20: A = low half of argument 3
+	{Code: 0x0054, K: 0x40000},                      // 21: A &= 0x40000
+	{Code: 0x0015, Jt: 196, Jf: 164, K: 0x0},        // 22: if A == 0x0 goto 219, else 187
+	{Code: 0x0035, Jt: 195, Jf: 0, K: 0x11},         // 23: if A >= 0x11 goto 219, else 24
+	{Code: 0x0020, K: 0x18},                         // 24: A = low half of argument 1
+	{Code: 0x0015, Jt: 195, Jf: 0, K: 0x5412},       // 25: if A == 0x5412 goto 221, else 26
+	{Code: 0x0015, Jt: 194, Jf: 192, K: 0x541c},     // 26: if A == 0x541c goto 221, else 219
+	{Code: 0x0035, Jt: 27, Jf: 0, K: 0x35},          // 27: if A >= 0x35 goto 55, else 28
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x29},           // 28: if A >= 0x29 goto 33, else 29
+	{Code: 0x0035, Jt: 189, Jf: 0, K: 0x1e},         // 29: if A >= 0x1e goto 219, else 30
+	{Code: 0x0020, K: 0x20},                         // 30: A = low half of argument 2
+	{Code: 0x0054, K: 0x800},                        // 31: A &= 0x800
+	{Code: 0x0015, Jt: 186, Jf: 154, K: 0x0},        // 32: if A == 0x0 goto 219, else 187
+	{Code: 0x0035, Jt: 185, Jf: 0, K: 0x2a},         // 33: if A >= 0x2a goto 219, else 34
+	{Code: 0x0020, K: 0x10},                         // 34: A = low half of argument 0
+	{Code: 0x0015, Jt: 183, Jf: 0, K: 0x1},          // 35: if A == 0x1 goto 219, else 36
+	{Code: 0x0020, K: 0x10},                         // 36: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 37: if A == 0x2 goto 43, else 38
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 38: if A == 0xa goto 43, else 39
+	{Code: 0x0020, K: 0x10},                         // 39: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 40: if A == 0x10 goto 41, else 59
+	{Code: 0x0020, K: 0x20},                         // 41: A = low half of argument 2
+	{Code: 0x0015, Jt: 176, Jf: 11, K: 0x0},         // 42: if A == 0x0 goto 219, else 54
+	{Code: 0x0020, K: 0x18},                         // 43: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 44: A &= 0xf
+	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 45: if A == 0x1 goto 47, else 46
+	{Code: 0x0015, Jt: 0, Jf: 174, K: 0x2},          // 46: if A == 0x2 goto 47, else 221
+	{Code: 0x0020, K: 0x20},                         // 47: A = low half of argument 2
+	{Code: 0x0015, Jt: 170, Jf: 0, K: 0x0},          // 48: if A == 0x0 goto 219, else 49
+	{Code: 0x0015, Jt: 169, Jf: 0, K: 0x6},          // 49: if A == 0x6 goto 219, else 50
+	{Code: 0x0015, Jt: 168, Jf: 0, K: 0x11},         // 50: if A == 0x11 goto 219, else 51
+	{Code: 0x0015, Jt: 167, Jf: 0, K: 0x106},        // 51: if A == 0x106 goto 219, else 52
+	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x1},          // 52: if A == 0x1 goto 219, else 53
+	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x3a},         // 53: if A == 0x3a goto 219, else 54
+	{Code: 0x0006, K: 0x5005d},                      // 54: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x38},           // 55: if A >= 0x38 goto 60, else 56
+	{Code: 0x0035, Jt: 162, Jf: 0, K: 0x36},         // 56: if A >= 0x36 goto 219, else 57
+	{Code: 0x0020, K: 0x10},                         // 57: A = low half of argument 0
+	{Code: 0x0015, Jt: 160, Jf: 0, K: 0x1},          // 58: if A == 0x1 goto 219, else 59
+	{Code: 0x0006, K: 0x50061},                      // 59: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 158, Jf: 0, K: 0x39},         // 60: if A >= 0x39 goto 219, else 61
+	{Code: 0x0020, K: 0x10},                         // 61: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 62: A &= 0x7e020000
+	{Code: 0x0015, Jt: 155, Jf: 157, K: 0x0},        // 63: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 22, Jf: 0, K: 0x5c},          // 64: if A >= 0x5c goto 87, else 65
+	{Code: 0x0035, Jt: 9, Jf: 0, K: 0x55},           // 65: if A >= 0x55 goto 75, else 66
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x49},           // 66: if A >= 0x49 goto 74, else 67
 	{Code: 0x0020, K: 0x18},                         // 67: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 68: A &= 0xc00
-	{Code: 0x0015, Jt: 134, Jf: 136, K: 0x0},        // 69: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 0, Jf: 133, K: 0x5a},         // 70: if A >= 0x5a goto 71, else 204
-	{Code: 0x0020, K: 0x18},                         // 71: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 72: A &= 0xc00
-	{Code: 0x0015, Jt: 130, Jf: 132, K: 0x0},        // 73: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x65},           // 74: if A >= 0x65 goto 79, else 75
-	{Code: 0x0035, Jt: 128, Jf: 0, K: 0x5c},         // 75: if A >= 0x5c goto 204, else 76
-	{Code: 0x0020, K: 0x18},                         // 76: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 77: A &= 0xc00
-	{Code: 0x0015, Jt: 125, Jf: 127, K: 0x0},        // 78: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 124, Jf: 126, K: 0x66},       // 79: if A >= 0x66 goto 204, else 206
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x86},           // 80: if A >= 0x86 goto 86, else 81
-	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x68},         // 81: if A >= 0x68 goto 82, else 206
-	{Code: 0x0035, Jt: 0, Jf: 121, K: 0x85},         // 82: if A >= 0x85 goto 83, else 204
-	{Code: 0x0020, K: 0x18},                         // 83: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 84: A &= 0xc00
-	{Code: 0x0015, Jt: 118, Jf: 120, K: 0x0},        // 85: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x88},           // 86: if A >= 0x88 goto 94, else 87
-	{Code: 0x0035, Jt: 0, Jf: 118, K: 0x87},         // 87: if A >= 0x87 goto 88, else 206
-	{Code: 0x0020, K: 0x10},                         // 88: A = low half of argument 0
-	{Code: 0x0015, Jt: 114, Jf: 0, K: 0x0},          // 89: if A == 0x0 goto 204, else 90
-	{Code: 0x0015, Jt: 113, Jf: 0, K: 0x8},          // 90: if A == 0x8 goto 204, else 91
-	{Code: 0x0015, Jt: 112, Jf: 0, K: 0x20000},      // 91: if A == 0x20000 goto 204, else 92
-	{Code: 0x0015, Jt: 111, Jf: 0, K: 0x20008},      // 92: if A == 0x20008 goto 204, else 93
-	{Code: 0x0015, Jt: 110, Jf: 112, K: 0xffffffff}, // 93: if A == 0xffffffff goto 204, else 206
-	{Code: 0x0035, Jt: 109, Jf: 111, K: 0x89},       // 94: if A >= 0x89 goto 204, else 206
-	{Code: 0x0035, Jt: 17, Jf: 0, K: 0xa3},          // 95: if A >= 0xa3 goto 113, else 96
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x99},           // 96: if A >= 0x99 goto 105, else 97
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x8e},           // 97: if A >= 0x8e goto 102, else 98
-	{Code: 0x0035, Jt: 0, Jf: 107, K: 0x8c},         // 98: if A >= 0x8c goto 99, else 206
-	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x8d},         // 99: if A >= 0x8d goto 100, else 204
-	{Code: 0x0020, K: 0x10},                         // 100: A = low half of argument 0
-	{Code: 0x0015, Jt: 35, Jf: 104, K: 0x0},         // 101: if A == 0x0 goto 137, else 206
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x90},           // 102: if A >= 0x90 goto 104, else 103
-	{Code: 0x0035, Jt: 100, Jf: 67, K: 0x8f},        // 103: if A >= 0x8f goto 204, else 171
-	{Code: 0x0035, Jt: 99, Jf: 66, K: 0x91},         // 104: if A >= 0x91 goto 204, else 171
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x9f},           // 105: if A >= 0x9f goto 110, else 106
-	{Code: 0x0035, Jt: 0, Jf: 99, K: 0x9d},          // 106: if A >= 0x9d goto 107, else 206
-	{Code: 0x0035, Jt: 96, Jf: 0, K: 0x9e},          // 107: if A >= 0x9e goto 204, else 108
-	{Code: 0x0020, K: 0x10},                         // 108: A = low half of argument 0
-	{Code: 0x0015, Jt: 96, Jf: 94, K: 0x23},         // 109: if A == 0x23 goto 206, else 204
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa1},           // 110: if A >= 0xa1 goto 112, else 111
-	{Code: 0x0035, Jt: 92, Jf: 94, K: 0xa0},         // 111: if A >= 0xa0 goto 204, else 206
-	{Code: 0x0035, Jt: 91, Jf: 93, K: 0xa2},         // 112: if A >= 0xa2 goto 204, else 206
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd4},           // 113: if A >= 0xd4 goto 120, else 114
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xcb},           // 114: if A >= 0xcb goto 117, else 115
-	{Code: 0x0035, Jt: 0, Jf: 90, K: 0xb5},          // 115: if A >= 0xb5 goto 116, else 206
-	{Code: 0x0035, Jt: 87, Jf: 90, K: 0xba},         // 116: if A >= 0xba goto 204, else 207
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xce},           // 117: if A >= 0xce goto 119, else 118
-	{Code: 0x0035, Jt: 85, Jf: 52, K: 0xcc},         // 118: if A >= 0xcc goto 204, else 171
-	{Code: 0x0035, Jt: 84, Jf: 87, K: 0xd3},         // 119: if A >= 0xd3 goto 204, else 207
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xe3},           // 120: if A >= 0xe3 goto 124, else 121
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd8},           // 121: if A >= 0xd8 goto 123, else 122
-	{Code: 0x0035, Jt: 81, Jf: 83, K: 0xd5},         // 122: if A >= 0xd5 goto 204, else 206
-	{Code: 0x0035, Jt: 80, Jf: 82, K: 0xd9},         // 123: if A >= 0xd9 goto 204, else 206
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xec},           // 124: if A >= 0xec goto 126, else 125
-	{Code: 0x0035, Jt: 78, Jf: 80, K: 0xe4},         // 125: if A >= 0xe4 goto 204, else 206
-	{Code: 0x0035, Jt: 79, Jf: 80, K: 0xed},         // 126: if A >= 0xed goto 206, else 207
-	{Code: 0x0035, Jt: 46, Jf: 0, K: 0x142},         // 127: if A >= 0x142 goto 174, else 128
-	{Code: 0x0035, Jt: 29, Jf: 0, K: 0x111},         // 128: if A >= 0x111 goto 158, else 129
-	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x101},         // 129: if A >= 0x101 goto 140, else 130
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf8},           // 130: if A >= 0xf8 goto 133, else 131
-	{Code: 0x0035, Jt: 0, Jf: 72, K: 0xf6},          // 131: if A >= 0xf6 goto 132, else 204
-	{Code: 0x0035, Jt: 71, Jf: 73, K: 0xf7},         // 132: if A >= 0xf7 goto 204, else 206
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xfc},           // 133: if A >= 0xfc goto 139, else 134
-	{Code: 0x0035, Jt: 0, Jf: 71, K: 0xfb},          // 134: if A >= 0xfb goto 135, else 206
-	{Code: 0x0020, K: 0x10},                         // 135: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 69, K: 0x1},           // 136: if A == 0x1 goto 137, else 206
-	{Code: 0x0020, K: 0x18},                         // 137: A = low half of argument 1
-	{Code: 0x0015, Jt: 65, Jf: 67, K: 0x0},          // 138: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 66, Jf: 64, K: 0x100},        // 139: if A >= 0x100 goto 206, else 204
-	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x104},         // 140: if A >= 0x104 goto 152, else 141
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x102},          // 141: if A >= 0x102 goto 148, else 142
-	{Code: 0x0020, K: 0x20},                         // 142: A = low half of argument 2
-	{Code: 0x0054, K: 0x400040},                     // 143: A &= 0x400040
-	{Code: 0x0015, Jt: 59, Jf: 0, K: 0x0},           // 144: if A == 0x0 goto 204, else 145
-	{Code: 0x0020, K: 0x28},                         // 145: A = low half of argument 3
-	{Code: 0x0054, K: 0xc00},                        // 146: A &= 0xc00
-	{Code: 0x0015, Jt: 56, Jf: 58, K: 0x0},          // 147: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x103},         // 148: if A >= 0x103 goto 149, else 204
-	{Code: 0x0020, K: 0x20},                         // 149: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 150: A &= 0xc00
-	{Code: 0x0015, Jt: 52, Jf: 54, K: 0x0},          // 151: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10d},          // 152: if A >= 0x10d goto 157, else 153
-	{Code: 0x0035, Jt: 0, Jf: 50, K: 0x10c},         // 153: if A >= 0x10c goto 154, else 204
-	{Code: 0x0020, K: 0x20},                         // 154: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 155: A &= 0xc00
-	{Code: 0x0015, Jt: 47, Jf: 49, K: 0x0},          // 156: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 48, Jf: 46, K: 0x110},        // 157: if A >= 0x110 goto 206, else 204
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x12f},          // 158: if A >= 0x12f goto 165, else 159
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12a},          // 159: if A >= 0x12a goto 162, else 160
-	{Code: 0x0035, Jt: 0, Jf: 43, K: 0x116},         // 160: if A >= 0x116 goto 161, else 204
-	{Code: 0x0035, Jt: 42, Jf: 44, K: 0x118},        // 161: if A >= 0x118 goto 204, else 206
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12c},          // 162: if A >= 0x12c goto 164, else 163
-	{Code: 0x0035, Jt: 40, Jf: 42, K: 0x12b},        // 163: if A >= 0x12b goto 204, else 206
-	{Code: 0x0035, Jt: 6, Jf: 41, K: 0x12e},         // 164: if A >= 0x12e goto 171, else 206
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x136},          // 165: if A >= 0x136 goto 169, else 166
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x134},          // 166: if A >= 0x134 goto 168, else 167
-	{Code: 0x0035, Jt: 36, Jf: 38, K: 0x132},        // 167: if A >= 0x132 goto 204, else 206
-	{Code: 0x0035, Jt: 35, Jf: 37, K: 0x135},        // 168: if A >= 0x135 goto 204, else 206
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 169: if A >= 0x13b goto 173, else 170
-	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13a},         // 170: if A >= 0x13a goto 171, else 206
-	{Code: 0x0020, K: 0x10},                         // 171: A = low half of argument 0
-	{Code: 0x0015, Jt: 31, Jf: 33, K: 0x0},          // 172: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 32, Jf: 30, K: 0x140},        // 173: if A >= 0x140 goto 206, else 204
-	{Code: 0x0035, Jt: 13, Jf: 0, K: 0x1b7},         // 174: if A >= 0x1b7 goto 188, else 175
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a9},          // 175: if A >= 0x1a9 goto 182, else 176
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x14d},          // 176: if A >= 0x14d goto 179, else 177
-	{Code: 0x0035, Jt: 0, Jf: 26, K: 0x143},         // 177: if A >= 0x143 goto 178, else 204
-	{Code: 0x0035, Jt: 25, Jf: 27, K: 0x144},        // 178: if A >= 0x144 goto 204, else 206
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x150},          // 179: if A >= 0x150 goto 181, else 180
-	{Code: 0x0035, Jt: 23, Jf: 26, K: 0x14e},        // 180: if A >= 0x14e goto 204, else 207
-	{Code: 0x0035, Jt: 22, Jf: 25, K: 0x1a8},        // 181: if A >= 0x1a8 goto 204, else 207
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b3},          // 182: if A >= 0x1b3 goto 185, else 183
-	{Code: 0x0035, Jt: 0, Jf: 23, K: 0x1ac},         // 183: if A >= 0x1ac goto 184, else 207
-	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 184: if A >= 0x1b2 goto 204, else 206
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 185: if A >= 0x1b5 goto 187, else 186
-	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 186: if A >= 0x1b4 goto 204, else 207
-	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 187: if A >= 0x1b6 goto 206, else 207
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 188: if A >= 0x1c2 goto 195, else 189
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 189: if A >= 0x1ba goto 192, else 190
-	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 190: if A >= 0x1b8 goto 191, else 204
-	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 191: if A >= 0x1b9 goto 204, else 206
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 192: if A >= 0x1bf goto 194, else 193
-	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 193: if A >= 0x1bc goto 204, else 206
-	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 194: if A >= 0x1c1 goto 204, else 206
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 195: if A >= 0x1c9 goto 202, else 196
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 196: if A >= 0x1c4 goto 198, else 197
-	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 197: if A >= 0x1c3 goto 204, else 206
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 198: if A >= 0x1c5 goto 204, else 199
-	{Code: 0x0020, K: 0x20},                         // 199: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 200: A &= 0xc00
-	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 201: if A == 0x0 goto 204, else 206
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 202: if A >= 0x1d3 goto 205, else 203
-	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 203: if A >= 0x1ce goto 204, else 206
-	{Code: 0x0006, K: 0x7fff0000},                   // 204: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 205: if A >= 0x1d4 goto 207, else 206
-	{Code: 0x0006, K: 0x50001},                      // 206: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 207: ENOSYS
+	{Code: 0x0015, Jt: 152, Jf: 0, K: 0x6},          // 68: if A == 0x6 goto 221, else 69
+	{Code: 0x0015, Jt: 151, Jf: 0, K: 0x7},          // 69: if A == 0x7 goto 221, else 70
+	{Code: 0x0015, Jt: 150, Jf: 0, K: 0x25},         // 70: if A == 0x25 goto 221, else 71
+	{Code: 0x0015, Jt: 149, Jf: 0, K: 0x26},         // 71: if A == 0x26 goto 221, else 72
+	{Code: 0x0015, Jt: 148, Jf: 0, K: 0x400},        // 72: if A == 0x400 goto 221, else 73
+	{Code: 0x0015, Jt: 147, Jf: 145, K: 0x410},      // 73: if A == 0x410 goto 221, else 219
+	{Code: 0x0035, Jt: 144, Jf: 146, K: 0x4a},       // 74: if A >= 0x4a goto 219, else 221
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x5a},           // 75: if A >= 0x5a goto 80, else 76
+	{Code: 0x0035, Jt: 142, Jf: 0, K: 0x56},         // 76: if A >= 0x56 goto 219, else 77
+	{Code: 0x0020, K: 0x18},                         // 77: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 78: A &= 0xc00
+	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 79: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x5b},           // 80: if A >= 0x5b goto 84, else 81
+	{Code: 0x0020, K: 0x18},                         // 81: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 82: A &= 0xc00
+	{Code: 0x0015, Jt: 135, Jf: 137, K: 0x0},        // 83: if A == 0x0 goto 219, else 221
+	{Code: 0x0020, K: 0x18},                         // 84: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 85: A &= 0xc00
+	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 86: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x68},           // 87: if A >= 0x68 goto 91, else 88
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x66},           // 88: if A >= 0x66 goto 90, else 89
+	{Code: 0x0035, Jt: 131, Jf: 129, K: 0x65},       // 89: if A >= 0x65 goto 221, else 219
+	{Code: 0x0035, Jt: 130, Jf: 128, K: 0x67},       // 90: if A >= 0x67 goto 221, else 219
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x86},           // 91: if A >= 0x86 goto 96, else 92
+	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x85},         // 92: if A >= 0x85 goto 93, else 219
+	{Code: 0x0020, K: 0x18},                         // 93: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 94: A &= 0xc00
+	{Code: 0x0015, Jt: 123, Jf: 125, K: 0x0},        // 95: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x87},         // 96: if A >= 0x87 goto 97, else 221
+	{Code: 0x0020, K: 0x10},                         // 97: A = low half of argument 0
+	{Code: 0x0015, Jt: 120, Jf: 0, K: 0x0},          // 98: if A == 0x0 goto 219, else 99
+	{Code: 0x0015, Jt: 119, Jf: 0, K: 0x8},          // 99: if A == 0x8 goto 219, else 100
+	{Code: 0x0015, Jt: 118, Jf: 0, K: 0x20000},      // 100: if A == 0x20000 goto 219, else 101
+	{Code: 0x0015, Jt: 117, Jf: 0, K: 0x20008},      // 101: if A == 0x20008 goto 219, else 102
+	{Code: 0x0015, Jt: 116, Jf: 118, K: 0xffffffff}, // 102: if A == 0xffffffff goto 219, else 221
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0xa2},          // 103: if A >= 0xa2 goto 122, else 104
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x90},           // 104: if A >= 0x90 goto 113, else 105
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x8c},           // 105: if A >= 0x8c goto 108, else 106
+	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x89},         // 106: if A >= 0x89 goto 107, else 221
+	{Code: 0x0035, Jt: 113, Jf: 111, K: 0x8b},       // 107: if A >= 0x8b goto 221, else 219
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x8e},           // 108: if A >= 0x8e goto 112, else 109
+	{Code: 0x0035, Jt: 0, Jf: 109, K: 0x8d},         // 109: if A >= 0x8d goto 110, else 219
+	{Code: 0x0020, K: 0x10},                         // 110: A = low half of argument 0
+	{Code: 0x0015, Jt: 35, Jf: 109, K: 0x0},         // 111: if A == 0x0 goto 147, else 221
+	{Code: 0x0035, Jt: 106, Jf: 68, K: 0x8f},        // 112: if A >= 0x8f goto 219, else 181
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x9e},           // 113: if A >= 0x9e goto 119, else 114
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x99},           // 114: if A >= 0x99 goto 116, else 115
+	{Code: 0x0035, Jt: 103, Jf: 65, K: 0x91},        // 115: if A >= 0x91 goto 219, else 181
+	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x9d},         // 116: if A >= 0x9d goto 117, else 221
+	{Code: 0x0020, K: 0x10},                         // 117: A = low half of argument 0
+	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 118: if A == 0x23 goto 221, else 219
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa0},           // 119: if A >= 0xa0 goto 121, else 120
+	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x9f},        // 120: if A >= 0x9f goto 221, else 219
+	{Code: 0x0035, Jt: 99, Jf: 97, K: 0xa1},         // 121: if A >= 0xa1 goto 221, else 219
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd3},           // 122: if A >= 0xd3 goto 129, else 123
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xba},           // 123: if A >= 0xba goto 126, else 124
+	{Code: 0x0035, Jt: 0, Jf: 94, K: 0xa3},          // 124: if A >= 0xa3 goto 125, else 219
+	{Code: 0x0035, Jt: 96, Jf: 95, K: 0xb5},         // 125: if A >= 0xb5 goto 222, else 221
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xcc},           // 126: if A >= 0xcc goto 128, else 127
+	{Code: 0x0035, Jt: 53, Jf: 91, K: 0xcb},         // 127: if A >= 0xcb goto 181, else 219
+	{Code: 0x0035, Jt: 93, Jf: 90, K: 0xce},         // 128: if A >= 0xce goto 222, else 219
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xd9},           // 129: if A >= 0xd9 goto 133, else 130
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd5},           // 130: if A >= 0xd5 goto 132, else 131
+	{Code: 0x0035, Jt: 89, Jf: 87, K: 0xd4},         // 131: if A >= 0xd4 goto 221, else 219
+	{Code: 0x0035, Jt: 88, Jf: 86, K: 0xd8},         // 132: if A >= 0xd8 goto 221, else 219
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xe4},           // 133: if A >= 0xe4 goto 135, else 134
+	{Code: 0x0035, Jt: 86, Jf: 84, K: 0xe3},         // 134: if A >= 0xe3 goto 221, else 219
+	{Code: 0x0035, Jt: 86, Jf: 83, K: 0xec},         // 135: if A >= 0xec goto 222, else 219
+	{Code: 0x0035, Jt: 51, Jf: 0, K: 0x140},         // 136: if A >= 0x140 goto 188, else 137
+	{Code: 0x0035, Jt: 30, Jf: 0, K: 0x111},         // 137: if A >= 0x111 goto 168, else 138
+	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x100},         // 138: if A >= 0x100 goto 149, else 139
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf7},           // 139: if A >= 0xf7 goto 142, else 140
+	{Code: 0x0035, Jt: 0, Jf: 80, K: 0xf0},          // 140: if A >= 0xf0 goto 141, else 221
+	{Code: 0x0035, Jt: 79, Jf: 77, K: 0xf6},         // 141: if A >= 0xf6 goto 221, else 219
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xfb},           // 142: if A >= 0xfb goto 144, else 143
+	{Code: 0x0035, Jt: 77, Jf: 75, K: 0xf8},         // 143: if A >= 0xf8 goto 221, else 219
+	{Code: 0x0035, Jt: 74, Jf: 0, K: 0xfc},          // 144: if A >= 0xfc goto 219, else 145
+	{Code: 0x0020, K: 0x10},                         // 145: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 74, K: 0x1},           // 146: if A == 0x1 goto 147, else 221
+	{Code: 0x0020, K: 0x18},                         // 147: A = low half of argument 1
+	{Code: 0x0015, Jt: 70, Jf: 72, K: 0x0},          // 148: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x104},         // 149: if A >= 0x104 goto 162, else 150
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x102},          // 150: if A >= 0x102 goto 158, else 151
+	{Code: 0x0035, Jt: 0, Jf: 69, K: 0x101},         // 151: if A >= 0x101 goto 152, else 221
+	{Code: 0x0020, K: 0x20},                         // 152: A = low half of argument 2
+	{Code: 0x0054, K: 0x400040},                     // 153: A &= 0x400040
+	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x0},           // 154: if A == 0x0 goto 219, else 155
+	{Code: 0x0020, K: 0x28},                         // 155: A = low half of argument 3
+	{Code: 0x0054, K: 0xc00},                        // 156: A &= 0xc00
+	{Code: 0x0015, Jt: 61, Jf: 63, K: 0x0},          // 157: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 0, Jf: 60, K: 0x103},         // 158: if A >= 0x103 goto 159, else 219
+	{Code: 0x0020, K: 0x20},                         // 159: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 160: A &= 0xc00
+	{Code: 0x0015, Jt: 57, Jf: 59, K: 0x0},          // 161: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10d},          // 162: if A >= 0x10d goto 167, else 163
+	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x10c},         // 163: if A >= 0x10c goto 164, else 219
+	{Code: 0x0020, K: 0x20},                         // 164: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 165: A &= 0xc00
+	{Code: 0x0015, Jt: 52, Jf: 54, K: 0x0},          // 166: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 53, Jf: 51, K: 0x110},        // 167: if A >= 0x110 goto 221, else 219
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x12f},          // 168: if A >= 0x12f goto 175, else 169
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12a},          // 169: if A >= 0x12a goto 172, else 170
+	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x116},         // 170: if A >= 0x116 goto 171, else 219
+	{Code: 0x0035, Jt: 47, Jf: 49, K: 0x118},        // 171: if A >= 0x118 goto 219, else 221
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12c},          // 172: if A >= 0x12c goto 174, else 173
+	{Code: 0x0035, Jt: 45, Jf: 47, K: 0x12b},        // 173: if A >= 0x12b goto 219, else 221
+	{Code: 0x0035, Jt: 6, Jf: 46, K: 0x12e},         // 174: if A >= 0x12e goto 181, else 221
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x136},          // 175: if A >= 0x136 goto 179, else 176
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x134},          // 176: if A >= 0x134 goto 178, else 177
+	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x132},        // 177: if A >= 0x132 goto 219, else 221
+	{Code: 0x0035, Jt: 40, Jf: 42, K: 0x135},        // 178: if A >= 0x135 goto 219, else 221
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 179: if A >= 0x13b goto 183, else 180
+	{Code: 0x0035, Jt: 0, Jf: 40, K: 0x13a},         // 180: if A >= 0x13a goto 181, else 221
+	{Code: 0x0020, K: 0x10},                         // 181: A = low half of argument 0
+	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 182: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13f},         // 183: if A >= 0x13f goto 184, else 219
+	{Code: 0x0020, K: 0x18},                         // 184: A = low half of argument 1
+	{Code: 0x0054, K: 0x4},                          // 185: A &= 0x4
+	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 186: if A == 0x0 goto 219, else 187
+	{Code: 0x0006, K: 0x5000c},                      // 187: ENOMEM
+	{Code: 0x0035, Jt: 14, Jf: 0, K: 0x1b7},         // 188: if A >= 0x1b7 goto 203, else 189
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a8},          // 189: if A >= 0x1a8 goto 196, else 190
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x144},          // 190: if A >= 0x144 goto 193, else 191
+	{Code: 0x0035, Jt: 0, Jf: 29, K: 0x142},         // 191: if A >= 0x142 goto 192, else 221
+	{Code: 0x0035, Jt: 28, Jf: 26, K: 0x143},        // 192: if A >= 0x143 goto 221, else 219
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x14e},          // 193: if A >= 0x14e goto 195, else 194
+	{Code: 0x0035, Jt: 27, Jf: 24, K: 0x14d},        // 194: if A >= 0x14d goto 222, else 219
+	{Code: 0x0035, Jt: 26, Jf: 23, K: 0x150},        // 195: if A >= 0x150 goto 222, else 219
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1b3},          // 196: if A >= 0x1b3 goto 200, else 197
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1ac},          // 197: if A >= 0x1ac goto 199, else 198
+	{Code: 0x0035, Jt: 23, Jf: 20, K: 0x1a9},        // 198: if A >= 0x1a9 goto 222, else 219
+	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 199: if A >= 0x1b2 goto 219, else 221
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 200: if A >= 0x1b5 goto 202, else 201
+	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 201: if A >= 0x1b4 goto 219, else 222
+	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 202: if A >= 0x1b6 goto 221, else 222
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 203: if A >= 0x1c2 goto 210, else 204
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 204: if A >= 0x1ba goto 207, else 205
+	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 205: if A >= 0x1b8 goto 206, else 219
+	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 206: if A >= 0x1b9 goto 219, else 221
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 207: if A >= 0x1bf goto 209, else 208
+	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 208: if A >= 0x1bc goto 219, else 221
+	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 209: if A >= 0x1c1 goto 219, else 221
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 210: if A >= 0x1c9 goto 217, else 211
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 211: if A >= 0x1c4 goto 213, else 212
+	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 212: if A >= 0x1c3 goto 219, else 221
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 213: if A >= 0x1c5 goto 219, else 214
+	{Code: 0x0020, K: 0x20},                         // 214: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 215: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 216: if A == 0x0 goto 219, else 221
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 217: if A >= 0x1d3 goto 220, else 218
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 218: if A >= 0x1ce goto 219, else 221
+	{Code: 0x0006, K: 0x7fff0000},                   // 219: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 220: if A >= 0x1d4 goto 222, else 221
+	{Code: 0x0006, K: 0x50001},                      // 221: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 222: ENOSYS
 }

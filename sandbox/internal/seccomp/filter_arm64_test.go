@@ -4,7 +4,7 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// defaultFilter has 176 instructions.
+// defaultFilter has 191 instructions.
 //
 // Allowed:
 //
@@ -23,36 +23,36 @@ import "golang.org/x/sys/unix"
 //	getuid getxattr getxattrat inotify_add_watch inotify_init1 inotify_rm_watch
 //	ioprio_get kill landlock_add_rule landlock_create_ruleset landlock_restrict_self lgetxattr
 //	linkat listen listxattr listxattrat llistxattr lremovexattr
-//	lseek lsetxattr madvise map_shadow_stack membarrier memfd_create
-//	mincore mkdirat mlock mlock2 mlockall mmap
-//	mprotect mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend
-//	mq_unlink mremap mseal msgctl msgget msgrcv
-//	msgsnd msync munlock munlockall munmap nanosleep
-//	newfstatat pidfd_open pidfd_send_signal pipe2 pkey_alloc pkey_free
-//	pkey_mprotect ppoll pread64 preadv preadv2 pselect6
-//	pwrite64 pwritev pwritev2 read readahead readlinkat
-//	readv recvfrom recvmmsg recvmsg removexattr removexattrat
-//	renameat renameat2 restart_syscall rseq rt_sigaction rt_sigpending
-//	rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo
-//	sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
-//	sched_rr_get_interval sched_yield seccomp semctl semget semop
-//	semtimedop sendfile sendmmsg sendmsg sendto set_robust_list
-//	set_tid_address setfsgid setfsuid setgid setgroups setitimer
-//	setpgid setregid setresgid setresuid setreuid setrlimit
-//	setsid setsockopt setuid setxattr setxattrat shmat
-//	shmctl shmdt shmget shutdown sigaltstack signalfd4
-//	splice statfs statx symlinkat sync sync_file_range
-//	syncfs sysinfo tee tgkill timer_create timer_delete
-//	timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime
-//	times tkill truncate umask uname unlinkat
-//	utimensat wait4 waitid write writev
+//	lseek lsetxattr madvise map_shadow_stack membarrier mincore
+//	mkdirat mlock mlock2 mlockall mprotect mq_getsetattr
+//	mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink mremap
+//	mseal msgctl msgget msgrcv msgsnd msync
+//	munlock munlockall munmap nanosleep newfstatat pidfd_open
+//	pidfd_send_signal pipe2 pkey_alloc pkey_free pkey_mprotect ppoll
+//	pread64 preadv preadv2 pselect6 pwrite64 pwritev
+//	pwritev2 read readahead readlinkat readv recvfrom
+//	recvmmsg recvmsg removexattr removexattrat renameat renameat2
+//	restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo
+//	rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min
+//	sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval sched_yield
+//	seccomp semctl semget semop semtimedop sendfile
+//	sendmmsg sendmsg sendto set_robust_list set_tid_address setfsgid
+//	setfsuid setgid setgroups setitimer setpgid setregid
+//	setresgid setresuid setreuid setrlimit setsid setsockopt
+//	setuid setxattr setxattrat shmat shmctl shmdt
+//	shutdown sigaltstack signalfd4 splice statfs statx
+//	symlinkat sync sync_file_range syncfs sysinfo tee
+//	tgkill timer_create timer_delete timer_getoverrun timer_gettime timer_settime
+//	timerfd_create timerfd_gettime timerfd_settime times tkill truncate
+//	umask uname unlinkat utimensat wait4 waitid
+//	write writev
 //
 // By arguments:
 //
 //	clone fchmod fchmodat fchmodat2 fcntl ioctl
-//	ioprio_set mknodat openat personality prctl prlimit64
-//	sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority socket
-//	socketpair
+//	ioprio_set memfd_create mknodat mmap openat personality
+//	prctl prlimit64 sched_setaffinity sched_setattr sched_setparam sched_setscheduler
+//	setpriority shmget socket socketpair
 //
 // ENOSYS:
 //
@@ -77,181 +77,196 @@ var defaultFilter = [...]unix.SockFilter{
 	{Code: 0x0015, Jt: 1, Jf: 0, K: 0xc00000b7},     // 1: if A == 0xc00000b7 goto 3, else 2
 	{Code: 0x0006, K: 0x80000000},                   // 2: Killed
 	{Code: 0x0020, K: 0x0},                          // 3: A = number
-	{Code: 0x0035, Jt: 106, Jf: 0, K: 0xc7},         // 4: if A >= 0xc7 goto 111, else 5
-	{Code: 0x0035, Jt: 47, Jf: 0, K: 0x59},          // 5: if A >= 0x59 goto 53, else 6
-	{Code: 0x0035, Jt: 22, Jf: 0, K: 0x2b},          // 6: if A >= 0x2b goto 29, else 7
+	{Code: 0x0035, Jt: 115, Jf: 0, K: 0xc8},         // 4: if A >= 0xc8 goto 120, else 5
+	{Code: 0x0035, Jt: 49, Jf: 0, K: 0x5c},          // 5: if A >= 0x5c goto 55, else 6
+	{Code: 0x0035, Jt: 23, Jf: 0, K: 0x33},          // 6: if A >= 0x33 goto 30, else 7
 	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x1d},           // 7: if A >= 0x1d goto 16, else 8
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x13},           // 8: if A >= 0x13 goto 11, else 9
-	{Code: 0x0035, Jt: 0, Jf: 165, K: 0x5},          // 9: if A >= 0x5 goto 10, else 175
-	{Code: 0x0035, Jt: 163, Jf: 161, K: 0x12},       // 10: if A >= 0x12 goto 174, else 172
-	{Code: 0x0035, Jt: 0, Jf: 160, K: 0x19},         // 11: if A >= 0x19 goto 12, else 172
-	{Code: 0x0035, Jt: 159, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 172, else 13
+	{Code: 0x0035, Jt: 0, Jf: 180, K: 0x5},          // 9: if A >= 0x5 goto 10, else 190
+	{Code: 0x0035, Jt: 178, Jf: 176, K: 0x12},       // 10: if A >= 0x12 goto 189, else 187
+	{Code: 0x0035, Jt: 0, Jf: 175, K: 0x19},         // 11: if A >= 0x19 goto 12, else 187
+	{Code: 0x0035, Jt: 174, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 187, else 13
 	{Code: 0x0020, K: 0x18},                         // 13: A = low half of argument 1
-	{Code: 0x0015, Jt: 159, Jf: 0, K: 0x400},        // 14: if A == 0x400 goto 174, else 15
-	{Code: 0x0015, Jt: 158, Jf: 156, K: 0x410},      // 15: if A == 0x410 goto 174, else 172
+	{Code: 0x0015, Jt: 174, Jf: 0, K: 0x400},        // 14: if A == 0x400 goto 189, else 15
+	{Code: 0x0015, Jt: 173, Jf: 171, K: 0x410},      // 15: if A == 0x410 goto 189, else 187
 	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x21},           // 16: if A >= 0x21 goto 24, else 17
 	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 17: if A >= 0x1e goto 21, else 18
 	{Code: 0x0020, K: 0x18},                         // 18: A = low half of argument 1
-	{Code: 0x0015, Jt: 154, Jf: 0, K: 0x5412},       // 19: if A == 0x5412 goto 174, else 20
-	{Code: 0x0015, Jt: 153, Jf: 151, K: 0x541c},     // 20: if A == 0x541c goto 174, else 172
-	{Code: 0x0035, Jt: 150, Jf: 0, K: 0x1f},         // 21: if A >= 0x1f goto 172, else 22
+	{Code: 0x0015, Jt: 169, Jf: 0, K: 0x5412},       // 19: if A == 0x5412 goto 189, else 20
+	{Code: 0x0015, Jt: 168, Jf: 166, K: 0x541c},     // 20: if A == 0x541c goto 189, else 187
+	{Code: 0x0035, Jt: 165, Jf: 0, K: 0x1f},         // 21: if A >= 0x1f goto 187, else 22
 	{Code: 0x0020, K: 0x10},                         // 22: A = low half of argument 0
-	{Code: 0x0015, Jt: 54, Jf: 150, K: 0x1},         // 23: if A == 0x1 goto 78, else 174
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x22},           // 24: if A >= 0x22 goto 28, else 25
-	{Code: 0x0020, K: 0x20},                         // 25: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 26: A &= 0xc00
-	{Code: 0x0015, Jt: 144, Jf: 146, K: 0x0},        // 27: if A == 0x0 goto 172, else 174
-	{Code: 0x0035, Jt: 145, Jf: 143, K: 0x27},       // 28: if A >= 0x27 goto 174, else 172
-	{Code: 0x0035, Jt: 17, Jf: 0, K: 0x39},          // 29: if A >= 0x39 goto 47, else 30
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x35},           // 30: if A >= 0x35 goto 36, else 31
-	{Code: 0x0035, Jt: 0, Jf: 140, K: 0x33},         // 31: if A >= 0x33 goto 32, else 172
-	{Code: 0x0035, Jt: 0, Jf: 141, K: 0x34},         // 32: if A >= 0x34 goto 33, else 174
-	{Code: 0x0020, K: 0x18},                         // 33: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 34: A &= 0xc00
-	{Code: 0x0015, Jt: 136, Jf: 138, K: 0x0},        // 35: if A == 0x0 goto 172, else 174
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x36},           // 36: if A >= 0x36 goto 40, else 37
+	{Code: 0x0015, Jt: 55, Jf: 165, K: 0x1},         // 23: if A == 0x1 goto 79, else 189
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x27},           // 24: if A >= 0x27 goto 29, else 25
+	{Code: 0x0035, Jt: 161, Jf: 0, K: 0x22},         // 25: if A >= 0x22 goto 187, else 26
+	{Code: 0x0020, K: 0x20},                         // 26: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 27: A &= 0xc00
+	{Code: 0x0015, Jt: 158, Jf: 160, K: 0x0},        // 28: if A == 0x0 goto 187, else 189
+	{Code: 0x0035, Jt: 157, Jf: 159, K: 0x2b},       // 29: if A >= 0x2b goto 187, else 189
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x3b},          // 30: if A >= 0x3b goto 49, else 31
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x36},           // 31: if A >= 0x36 goto 40, else 32
+	{Code: 0x0035, Jt: 0, Jf: 156, K: 0x34},         // 32: if A >= 0x34 goto 33, else 189
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x35},           // 33: if A >= 0x35 goto 37, else 34
+	{Code: 0x0020, K: 0x18},                         // 34: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 35: A &= 0xc00
+	{Code: 0x0015, Jt: 150, Jf: 152, K: 0x0},        // 36: if A == 0x0 goto 187, else 189
 	{Code: 0x0020, K: 0x20},                         // 37: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 38: A &= 0xc00
-	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 39: if A == 0x0 goto 172, else 174
-	{Code: 0x0035, Jt: 0, Jf: 131, K: 0x38},         // 40: if A >= 0x38 goto 41, else 172
-	{Code: 0x0020, K: 0x20},                         // 41: A = low half of argument 2
-	{Code: 0x0054, K: 0x400040},                     // 42: A &= 0x400040
-	{Code: 0x0015, Jt: 128, Jf: 0, K: 0x0},          // 43: if A == 0x0 goto 172, else 44
-	{Code: 0x0020, K: 0x28},                         // 44: A = low half of argument 3
-	{Code: 0x0054, K: 0xc00},                        // 45: A &= 0xc00
-	{Code: 0x0015, Jt: 125, Jf: 127, K: 0x0},        // 46: if A == 0x0 goto 172, else 174
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x3c},           // 47: if A >= 0x3c goto 50, else 48
-	{Code: 0x0035, Jt: 0, Jf: 123, K: 0x3a},         // 48: if A >= 0x3a goto 49, else 172
-	{Code: 0x0035, Jt: 122, Jf: 124, K: 0x3b},       // 49: if A >= 0x3b goto 172, else 174
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x4b},           // 50: if A >= 0x4b goto 52, else 51
-	{Code: 0x0035, Jt: 120, Jf: 122, K: 0x3d},       // 51: if A >= 0x3d goto 172, else 174
-	{Code: 0x0035, Jt: 119, Jf: 121, K: 0x4c},       // 52: if A >= 0x4c goto 172, else 174
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x7a},          // 53: if A >= 0x7a goto 72, else 54
-	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x68},          // 54: if A >= 0x68 goto 66, else 55
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x5d},           // 55: if A >= 0x5d goto 64, else 56
-	{Code: 0x0035, Jt: 0, Jf: 117, K: 0x5a},         // 56: if A >= 0x5a goto 57, else 174
-	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x5c},         // 57: if A >= 0x5c goto 58, else 172
-	{Code: 0x0020, K: 0x10},                         // 58: A = low half of argument 0
-	{Code: 0x0015, Jt: 112, Jf: 0, K: 0x0},          // 59: if A == 0x0 goto 172, else 60
-	{Code: 0x0015, Jt: 111, Jf: 0, K: 0x8},          // 60: if A == 0x8 goto 172, else 61
-	{Code: 0x0015, Jt: 110, Jf: 0, K: 0x20000},      // 61: if A == 0x20000 goto 172, else 62
-	{Code: 0x0015, Jt: 109, Jf: 0, K: 0x20008},      // 62: if A == 0x20008 goto 172, else 63
-	{Code: 0x0015, Jt: 108, Jf: 110, K: 0xffffffff}, // 63: if A == 0xffffffff goto 172, else 174
-	{Code: 0x0035, Jt: 0, Jf: 107, K: 0x61},         // 64: if A >= 0x61 goto 65, else 172
-	{Code: 0x0035, Jt: 106, Jf: 108, K: 0x62},       // 65: if A >= 0x62 goto 172, else 174
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x71},           // 66: if A >= 0x71 goto 69, else 67
-	{Code: 0x0035, Jt: 0, Jf: 106, K: 0x6b},         // 67: if A >= 0x6b goto 68, else 174
-	{Code: 0x0035, Jt: 105, Jf: 103, K: 0x70},       // 68: if A >= 0x70 goto 174, else 172
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x76},           // 69: if A >= 0x76 goto 71, else 70
-	{Code: 0x0035, Jt: 103, Jf: 101, K: 0x74},       // 70: if A >= 0x74 goto 174, else 172
-	{Code: 0x0035, Jt: 100, Jf: 67, K: 0x78},        // 71: if A >= 0x78 goto 172, else 139
-	{Code: 0x0035, Jt: 9, Jf: 0, K: 0xa1},           // 72: if A >= 0xa1 goto 82, else 73
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x8d},           // 73: if A >= 0x8d goto 80, else 74
-	{Code: 0x0035, Jt: 0, Jf: 64, K: 0x7b},          // 74: if A >= 0x7b goto 75, else 139
-	{Code: 0x0035, Jt: 0, Jf: 96, K: 0x8c},          // 75: if A >= 0x8c goto 76, else 172
-	{Code: 0x0020, K: 0x10},                         // 76: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 96, K: 0x0},           // 77: if A == 0x0 goto 78, else 174
-	{Code: 0x0020, K: 0x18},                         // 78: A = low half of argument 1
-	{Code: 0x0015, Jt: 92, Jf: 94, K: 0x0},          // 79: if A == 0x0 goto 172, else 174
-	{Code: 0x0035, Jt: 0, Jf: 91, K: 0x8e},          // 80: if A >= 0x8e goto 81, else 172
-	{Code: 0x0035, Jt: 90, Jf: 92, K: 0x8f},         // 81: if A >= 0x8f goto 172, else 174
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xa8},           // 82: if A >= 0xa8 goto 87, else 83
-	{Code: 0x0035, Jt: 0, Jf: 90, K: 0xa3},          // 83: if A >= 0xa3 goto 84, else 174
-	{Code: 0x0035, Jt: 0, Jf: 87, K: 0xa7},          // 84: if A >= 0xa7 goto 85, else 172
+	{Code: 0x0015, Jt: 147, Jf: 149, K: 0x0},        // 39: if A == 0x0 goto 187, else 189
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x39},           // 40: if A >= 0x39 goto 48, else 41
+	{Code: 0x0035, Jt: 0, Jf: 145, K: 0x38},         // 41: if A >= 0x38 goto 42, else 187
+	{Code: 0x0020, K: 0x20},                         // 42: A = low half of argument 2
+	{Code: 0x0054, K: 0x400040},                     // 43: A &= 0x400040
+	{Code: 0x0015, Jt: 142, Jf: 0, K: 0x0},          // 44: if A == 0x0 goto 187, else 45
+	{Code: 0x0020, K: 0x28},                         // 45: A = low half of argument 3
+	{Code: 0x0054, K: 0xc00},                        // 46: A &= 0xc00
+	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 47: if A == 0x0 goto 187, else 189
+	{Code: 0x0035, Jt: 140, Jf: 138, K: 0x3a},       // 48: if A >= 0x3a goto 189, else 187
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x4b},           // 49: if A >= 0x4b goto 52, else 50
+	{Code: 0x0035, Jt: 0, Jf: 136, K: 0x3c},         // 50: if A >= 0x3c goto 51, else 187
+	{Code: 0x0035, Jt: 135, Jf: 137, K: 0x3d},       // 51: if A >= 0x3d goto 187, else 189
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x59},           // 52: if A >= 0x59 goto 54, else 53
+	{Code: 0x0035, Jt: 133, Jf: 135, K: 0x4c},       // 53: if A >= 0x4c goto 187, else 189
+	{Code: 0x0035, Jt: 132, Jf: 134, K: 0x5a},       // 54: if A >= 0x5a goto 187, else 189
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x8c},          // 55: if A >= 0x8c goto 74, else 56
+	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x70},          // 56: if A >= 0x70 goto 68, else 57
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x62},           // 57: if A >= 0x62 goto 66, else 58
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x5d},           // 58: if A >= 0x5d goto 65, else 59
+	{Code: 0x0020, K: 0x10},                         // 59: A = low half of argument 0
+	{Code: 0x0015, Jt: 126, Jf: 0, K: 0x0},          // 60: if A == 0x0 goto 187, else 61
+	{Code: 0x0015, Jt: 125, Jf: 0, K: 0x8},          // 61: if A == 0x8 goto 187, else 62
+	{Code: 0x0015, Jt: 124, Jf: 0, K: 0x20000},      // 62: if A == 0x20000 goto 187, else 63
+	{Code: 0x0015, Jt: 123, Jf: 0, K: 0x20008},      // 63: if A == 0x20008 goto 187, else 64
+	{Code: 0x0015, Jt: 122, Jf: 124, K: 0xffffffff}, // 64: if A == 0xffffffff goto 187, else 189
+	{Code: 0x0035, Jt: 123, Jf: 121, K: 0x61},       // 65: if A >= 0x61 goto 189, else 187
+	{Code: 0x0035, Jt: 0, Jf: 120, K: 0x68},         // 66: if A >= 0x68 goto 67, else 187
+	{Code: 0x0035, Jt: 119, Jf: 121, K: 0x6b},       // 67: if A >= 0x6b goto 187, else 189
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x76},           // 68: if A >= 0x76 goto 71, else 69
+	{Code: 0x0035, Jt: 0, Jf: 119, K: 0x71},         // 69: if A >= 0x71 goto 70, else 189
+	{Code: 0x0035, Jt: 118, Jf: 116, K: 0x74},       // 70: if A >= 0x74 goto 189, else 187
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x7a},           // 71: if A >= 0x7a goto 73, else 72
+	{Code: 0x0035, Jt: 114, Jf: 76, K: 0x78},        // 72: if A >= 0x78 goto 187, else 149
+	{Code: 0x0035, Jt: 113, Jf: 75, K: 0x7b},        // 73: if A >= 0x7b goto 187, else 149
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0xa8},          // 74: if A >= 0xa8 goto 87, else 75
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x8f},           // 75: if A >= 0x8f goto 82, else 76
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x8d},           // 76: if A >= 0x8d goto 81, else 77
+	{Code: 0x0020, K: 0x10},                         // 77: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 110, K: 0x0},          // 78: if A == 0x0 goto 79, else 189
+	{Code: 0x0020, K: 0x18},                         // 79: A = low half of argument 1
+	{Code: 0x0015, Jt: 106, Jf: 108, K: 0x0},        // 80: if A == 0x0 goto 187, else 189
+	{Code: 0x0035, Jt: 107, Jf: 105, K: 0x8e},       // 81: if A >= 0x8e goto 189, else 187
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa3},           // 82: if A >= 0xa3 goto 84, else 83
+	{Code: 0x0035, Jt: 105, Jf: 103, K: 0xa1},       // 83: if A >= 0xa1 goto 189, else 187
+	{Code: 0x0035, Jt: 0, Jf: 102, K: 0xa7},         // 84: if A >= 0xa7 goto 85, else 187
 	{Code: 0x0020, K: 0x10},                         // 85: A = low half of argument 0
-	{Code: 0x0015, Jt: 87, Jf: 85, K: 0x23},         // 86: if A == 0x23 goto 174, else 172
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xac},           // 87: if A >= 0xac goto 89, else 88
-	{Code: 0x0035, Jt: 85, Jf: 83, K: 0xaa},         // 88: if A >= 0xaa goto 174, else 172
-	{Code: 0x0035, Jt: 0, Jf: 82, K: 0xc6},          // 89: if A >= 0xc6 goto 90, else 172
-	{Code: 0x0020, K: 0x10},                         // 90: A = low half of argument 0
-	{Code: 0x0015, Jt: 80, Jf: 0, K: 0x1},           // 91: if A == 0x1 goto 172, else 92
-	{Code: 0x0020, K: 0x10},                         // 92: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 93: if A == 0x2 goto 99, else 94
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 94: if A == 0xa goto 99, else 95
-	{Code: 0x0020, K: 0x10},                         // 95: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 21, K: 0x10},          // 96: if A == 0x10 goto 97, else 118
-	{Code: 0x0020, K: 0x20},                         // 97: A = low half of argument 2
-	{Code: 0x0015, Jt: 73, Jf: 11, K: 0x0},          // 98: if A == 0x0 goto 172, else 110
-	{Code: 0x0020, K: 0x18},                         // 99: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 100: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 101: if A == 0x1 goto 103, else 102
-	{Code: 0x0015, Jt: 0, Jf: 71, K: 0x2},           // 102: if A == 0x2 goto 103, else 174
+	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 86: if A == 0x23 goto 189, else 187
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xc2},           // 87: if A >= 0xc2 goto 90, else 88
+	{Code: 0x0035, Jt: 0, Jf: 98, K: 0xaa},          // 88: if A >= 0xaa goto 89, else 187
+	{Code: 0x0035, Jt: 97, Jf: 99, K: 0xac},         // 89: if A >= 0xac goto 187, else 189
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xc6},           // 90: if A >= 0xc6 goto 95, else 91
+	{Code: 0x0035, Jt: 95, Jf: 0, K: 0xc3},          // 91: if A >= 0xc3 goto 187, else 92
+	{Code: 0x0020, K: 0x20},                         // 92: A = low half of argument 2
+	{Code: 0x0054, K: 0x800},                        // 93: A &= 0x800
+	{Code: 0x0015, Jt: 92, Jf: 60, K: 0x0},          // 94: if A == 0x0 goto 187, else 155
+	{Code: 0x0035, Jt: 21, Jf: 0, K: 0xc7},          // 95: if A >= 0xc7 goto 117, else 96
+	{Code: 0x0020, K: 0x10},                         // 96: A = low half of argument 0
+	{Code: 0x0015, Jt: 89, Jf: 0, K: 0x1},           // 97: if A == 0x1 goto 187, else 98
+	{Code: 0x0020, K: 0x10},                         // 98: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 99: if A == 0x2 goto 105, else 100
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 100: if A == 0xa goto 105, else 101
+	{Code: 0x0020, K: 0x10},                         // 101: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 16, K: 0x10},          // 102: if A == 0x10 goto 103, else 119
 	{Code: 0x0020, K: 0x20},                         // 103: A = low half of argument 2
-	{Code: 0x0015, Jt: 67, Jf: 0, K: 0x0},           // 104: if A == 0x0 goto 172, else 105
-	{Code: 0x0015, Jt: 66, Jf: 0, K: 0x6},           // 105: if A == 0x6 goto 172, else 106
-	{Code: 0x0015, Jt: 65, Jf: 0, K: 0x11},          // 106: if A == 0x11 goto 172, else 107
-	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x106},         // 107: if A == 0x106 goto 172, else 108
-	{Code: 0x0015, Jt: 63, Jf: 0, K: 0x1},           // 108: if A == 0x1 goto 172, else 109
-	{Code: 0x0015, Jt: 62, Jf: 0, K: 0x3a},          // 109: if A == 0x3a goto 172, else 110
-	{Code: 0x0006, K: 0x5005d},                      // 110: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 33, Jf: 0, K: 0x125},         // 111: if A >= 0x125 goto 145, else 112
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x105},         // 112: if A >= 0x105 goto 131, else 113
-	{Code: 0x0035, Jt: 11, Jf: 0, K: 0xe2},          // 113: if A >= 0xe2 goto 125, else 114
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdc},           // 114: if A >= 0xdc goto 120, else 115
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xc8},           // 115: if A >= 0xc8 goto 119, else 116
-	{Code: 0x0020, K: 0x10},                         // 116: A = low half of argument 0
-	{Code: 0x0015, Jt: 54, Jf: 0, K: 0x1},           // 117: if A == 0x1 goto 172, else 118
-	{Code: 0x0006, K: 0x50061},                      // 118: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 54, Jf: 52, K: 0xd9},         // 119: if A >= 0xd9 goto 174, else 172
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xdd},           // 120: if A >= 0xdd goto 124, else 121
-	{Code: 0x0020, K: 0x10},                         // 121: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 122: A &= 0x7e020000
-	{Code: 0x0015, Jt: 48, Jf: 50, K: 0x0},          // 123: if A == 0x0 goto 172, else 174
-	{Code: 0x0035, Jt: 49, Jf: 47, K: 0xe0},         // 124: if A >= 0xe0 goto 174, else 172
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf1},           // 125: if A >= 0xf1 goto 128, else 126
-	{Code: 0x0035, Jt: 0, Jf: 45, K: 0xea},          // 126: if A >= 0xea goto 127, else 172
-	{Code: 0x0035, Jt: 44, Jf: 46, K: 0xf0},         // 127: if A >= 0xf0 goto 172, else 174
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf4},           // 128: if A >= 0xf4 goto 130, else 129
-	{Code: 0x0035, Jt: 42, Jf: 44, K: 0xf2},         // 129: if A >= 0xf2 goto 172, else 174
-	{Code: 0x0035, Jt: 41, Jf: 44, K: 0x104},        // 130: if A >= 0x104 goto 172, else 175
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x112},          // 131: if A >= 0x112 goto 137, else 132
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x10c},          // 132: if A >= 0x10c goto 135, else 133
-	{Code: 0x0035, Jt: 0, Jf: 5, K: 0x106},          // 133: if A >= 0x106 goto 134, else 139
-	{Code: 0x0035, Jt: 37, Jf: 39, K: 0x10b},        // 134: if A >= 0x10b goto 172, else 174
-	{Code: 0x0035, Jt: 0, Jf: 38, K: 0x10d},         // 135: if A >= 0x10d goto 136, else 174
-	{Code: 0x0035, Jt: 37, Jf: 35, K: 0x10e},        // 136: if A >= 0x10e goto 174, else 172
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x119},          // 137: if A >= 0x119 goto 142, else 138
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x113},          // 138: if A >= 0x113 goto 141, else 139
-	{Code: 0x0020, K: 0x10},                         // 139: A = low half of argument 0
-	{Code: 0x0015, Jt: 31, Jf: 33, K: 0x0},          // 140: if A == 0x0 goto 172, else 174
-	{Code: 0x0035, Jt: 32, Jf: 30, K: 0x118},        // 141: if A >= 0x118 goto 174, else 172
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x11b},          // 142: if A >= 0x11b goto 144, else 143
-	{Code: 0x0035, Jt: 30, Jf: 28, K: 0x11a},        // 143: if A >= 0x11a goto 174, else 172
-	{Code: 0x0035, Jt: 30, Jf: 27, K: 0x124},        // 144: if A >= 0x124 goto 175, else 172
-	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1b9},         // 145: if A >= 0x1b9 goto 158, else 146
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1b2},          // 146: if A >= 0x1b2 goto 152, else 147
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1a8},          // 147: if A >= 0x1a8 goto 150, else 148
-	{Code: 0x0035, Jt: 0, Jf: 23, K: 0x126},         // 148: if A >= 0x126 goto 149, else 172
-	{Code: 0x0035, Jt: 25, Jf: 24, K: 0x127},        // 149: if A >= 0x127 goto 175, else 174
-	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1a9},         // 150: if A >= 0x1a9 goto 151, else 172
-	{Code: 0x0035, Jt: 22, Jf: 23, K: 0x1ac},        // 151: if A >= 0x1ac goto 174, else 175
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b5},          // 152: if A >= 0x1b5 goto 155, else 153
-	{Code: 0x0035, Jt: 0, Jf: 18, K: 0x1b3},         // 153: if A >= 0x1b3 goto 154, else 172
-	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 154: if A >= 0x1b4 goto 172, else 175
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b7},          // 155: if A >= 0x1b7 goto 157, else 156
-	{Code: 0x0035, Jt: 17, Jf: 18, K: 0x1b6},        // 156: if A >= 0x1b6 goto 174, else 175
-	{Code: 0x0035, Jt: 16, Jf: 14, K: 0x1b8},        // 157: if A >= 0x1b8 goto 174, else 172
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c3},          // 158: if A >= 0x1c3 goto 164, else 159
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bf},          // 159: if A >= 0x1bf goto 162, else 160
-	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1ba},         // 160: if A >= 0x1ba goto 161, else 172
-	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 161: if A >= 0x1bc goto 172, else 174
-	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1c1},         // 162: if A >= 0x1c1 goto 163, else 174
-	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 163: if A >= 0x1c2 goto 174, else 172
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 164: if A >= 0x1c9 goto 170, else 165
-	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 165: if A >= 0x1c4 goto 166, else 172
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 166: if A >= 0x1c5 goto 172, else 167
-	{Code: 0x0020, K: 0x20},                         // 167: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 168: A &= 0xc00
-	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 169: if A == 0x0 goto 172, else 174
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 170: if A >= 0x1d3 goto 173, else 171
-	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 171: if A >= 0x1ce goto 172, else 174
-	{Code: 0x0006, K: 0x7fff0000},                   // 172: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 173: if A >= 0x1d4 goto 175, else 174
-	{Code: 0x0006, K: 0x50001},                      // 174: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 175: ENOSYS
+	{Code: 0x0015, Jt: 82, Jf: 11, K: 0x0},          // 104: if A == 0x0 goto 187, else 116
+	{Code: 0x0020, K: 0x18},                         // 105: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 106: A &= 0xf
+	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 107: if A == 0x1 goto 109, else 108
+	{Code: 0x0015, Jt: 0, Jf: 80, K: 0x2},           // 108: if A == 0x2 goto 109, else 189
+	{Code: 0x0020, K: 0x20},                         // 109: A = low half of argument 2
+	{Code: 0x0015, Jt: 76, Jf: 0, K: 0x0},           // 110: if A == 0x0 goto 187, else 111
+	{Code: 0x0015, Jt: 75, Jf: 0, K: 0x6},           // 111: if A == 0x6 goto 187, else 112
+	{Code: 0x0015, Jt: 74, Jf: 0, K: 0x11},          // 112: if A == 0x11 goto 187, else 113
+	{Code: 0x0015, Jt: 73, Jf: 0, K: 0x106},         // 113: if A == 0x106 goto 187, else 114
+	{Code: 0x0015, Jt: 72, Jf: 0, K: 0x1},           // 114: if A == 0x1 goto 187, else 115
+	{Code: 0x0015, Jt: 71, Jf: 0, K: 0x3a},          // 115: if A == 0x3a goto 187, else 116
+	{Code: 0x0006, K: 0x5005d},                      // 116: EPROTONOSUPPORT
+	{Code: 0x0020, K: 0x10},                         // 117: A = low half of argument 0
+	{Code: 0x0015, Jt: 68, Jf: 0, K: 0x1},           // 118: if A == 0x1 goto 187, else 119
+	{Code: 0x0006, K: 0x50061},                      // 119: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 38, Jf: 0, K: 0x124},         // 120: if A >= 0x124 goto 159, else 121
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x104},         // 121: if A >= 0x104 goto 140, else 122
+	{Code: 0x0035, Jt: 11, Jf: 0, K: 0xe0},          // 122: if A >= 0xe0 goto 134, else 123
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdd},           // 123: if A >= 0xdd goto 129, else 124
+	{Code: 0x0035, Jt: 0, Jf: 62, K: 0xd9},          // 124: if A >= 0xd9 goto 125, else 187
+	{Code: 0x0035, Jt: 0, Jf: 63, K: 0xdc},          // 125: if A >= 0xdc goto 126, else 189
+	{Code: 0x0020, K: 0x10},                         // 126: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 127: A &= 0x7e020000
+	{Code: 0x0015, Jt: 58, Jf: 60, K: 0x0},          // 128: if A == 0x0 goto 187, else 189
+	{Code: 0x0035, Jt: 0, Jf: 57, K: 0xde},          // 129: if A >= 0xde goto 130, else 187
+	{Code: 0x0035, Jt: 56, Jf: 0, K: 0xdf},          // 130: if A >= 0xdf goto 187, else 131
+	{Code: 0x0020, K: 0x28},                         // 131: A = low half of argument 3
+	{Code: 0x0054, K: 0x40000},                      // 132: A &= 0x40000
+	{Code: 0x0015, Jt: 53, Jf: 21, K: 0x0},          // 133: if A == 0x0 goto 187, else 155
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf0},           // 134: if A >= 0xf0 goto 137, else 135
+	{Code: 0x0035, Jt: 0, Jf: 53, K: 0xe2},          // 135: if A >= 0xe2 goto 136, else 189
+	{Code: 0x0035, Jt: 52, Jf: 50, K: 0xea},         // 136: if A >= 0xea goto 189, else 187
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf2},           // 137: if A >= 0xf2 goto 139, else 138
+	{Code: 0x0035, Jt: 50, Jf: 48, K: 0xf1},         // 138: if A >= 0xf1 goto 189, else 187
+	{Code: 0x0035, Jt: 50, Jf: 47, K: 0xf4},         // 139: if A >= 0xf4 goto 190, else 187
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x112},          // 140: if A >= 0x112 goto 147, else 141
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x10b},          // 141: if A >= 0x10b goto 144, else 142
+	{Code: 0x0035, Jt: 0, Jf: 44, K: 0x105},         // 142: if A >= 0x105 goto 143, else 187
+	{Code: 0x0035, Jt: 45, Jf: 5, K: 0x106},         // 143: if A >= 0x106 goto 189, else 149
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x10d},          // 144: if A >= 0x10d goto 146, else 145
+	{Code: 0x0035, Jt: 43, Jf: 41, K: 0x10c},        // 145: if A >= 0x10c goto 189, else 187
+	{Code: 0x0035, Jt: 42, Jf: 40, K: 0x10e},        // 146: if A >= 0x10e goto 189, else 187
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x118},          // 147: if A >= 0x118 goto 156, else 148
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x113},          // 148: if A >= 0x113 goto 151, else 149
+	{Code: 0x0020, K: 0x10},                         // 149: A = low half of argument 0
+	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 150: if A == 0x0 goto 187, else 189
+	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x117},         // 151: if A >= 0x117 goto 152, else 187
+	{Code: 0x0020, K: 0x18},                         // 152: A = low half of argument 1
+	{Code: 0x0054, K: 0x4},                          // 153: A &= 0x4
+	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 154: if A == 0x0 goto 187, else 155
+	{Code: 0x0006, K: 0x5000c},                      // 155: ENOMEM
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x11a},          // 156: if A >= 0x11a goto 158, else 157
+	{Code: 0x0035, Jt: 29, Jf: 31, K: 0x119},        // 157: if A >= 0x119 goto 187, else 189
+	{Code: 0x0035, Jt: 28, Jf: 30, K: 0x11b},        // 158: if A >= 0x11b goto 187, else 189
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1b8},         // 159: if A >= 0x1b8 goto 172, else 160
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1ac},          // 160: if A >= 0x1ac goto 166, else 161
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x127},          // 161: if A >= 0x127 goto 164, else 162
+	{Code: 0x0035, Jt: 0, Jf: 27, K: 0x125},         // 162: if A >= 0x125 goto 163, else 190
+	{Code: 0x0035, Jt: 25, Jf: 23, K: 0x126},        // 163: if A >= 0x126 goto 189, else 187
+	{Code: 0x0035, Jt: 0, Jf: 25, K: 0x1a8},         // 164: if A >= 0x1a8 goto 165, else 190
+	{Code: 0x0035, Jt: 24, Jf: 21, K: 0x1a9},        // 165: if A >= 0x1a9 goto 190, else 187
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b4},          // 166: if A >= 0x1b4 goto 169, else 167
+	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1b2},         // 167: if A >= 0x1b2 goto 168, else 189
+	{Code: 0x0035, Jt: 21, Jf: 18, K: 0x1b3},        // 168: if A >= 0x1b3 goto 190, else 187
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b6},          // 169: if A >= 0x1b6 goto 171, else 170
+	{Code: 0x0035, Jt: 19, Jf: 16, K: 0x1b5},        // 170: if A >= 0x1b5 goto 190, else 187
+	{Code: 0x0035, Jt: 15, Jf: 17, K: 0x1b7},        // 171: if A >= 0x1b7 goto 187, else 189
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c3},          // 172: if A >= 0x1c3 goto 179, else 173
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bc},          // 173: if A >= 0x1bc goto 176, else 174
+	{Code: 0x0035, Jt: 0, Jf: 14, K: 0x1b9},         // 174: if A >= 0x1b9 goto 175, else 189
+	{Code: 0x0035, Jt: 13, Jf: 11, K: 0x1ba},        // 175: if A >= 0x1ba goto 189, else 187
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c1},          // 176: if A >= 0x1c1 goto 178, else 177
+	{Code: 0x0035, Jt: 11, Jf: 9, K: 0x1bf},         // 177: if A >= 0x1bf goto 189, else 187
+	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 178: if A >= 0x1c2 goto 189, else 187
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 179: if A >= 0x1c9 goto 185, else 180
+	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 180: if A >= 0x1c4 goto 181, else 187
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 181: if A >= 0x1c5 goto 187, else 182
+	{Code: 0x0020, K: 0x20},                         // 182: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 183: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 184: if A == 0x0 goto 187, else 189
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 185: if A >= 0x1d3 goto 188, else 186
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 186: if A >= 0x1ce goto 187, else 189
+	{Code: 0x0006, K: 0x7fff0000},                   // 187: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 188: if A >= 0x1d4 goto 190, else 189
+	{Code: 0x0006, K: 0x50001},                      // 189: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 190: ENOSYS
 }
 
-// strictFilter has 181 instructions.
+// strictFilter has 196 instructions.
 //
 // Allowed:
 //
@@ -270,36 +285,36 @@ var defaultFilter = [...]unix.SockFilter{
 //	getxattr getxattrat inotify_add_watch inotify_init1 inotify_rm_watch ioprio_get
 //	kill landlock_add_rule landlock_create_ruleset landlock_restrict_self lgetxattr linkat
 //	listen listxattr listxattrat llistxattr lremovexattr lseek
-//	lsetxattr madvise map_shadow_stack membarrier memfd_create mincore
-//	mkdirat mlock mlock2 mlockall mmap mprotect
-//	mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
-//	mremap mseal msgctl msgget msgrcv msgsnd
-//	msync munlock munlockall munmap nanosleep newfstatat
-//	pidfd_open pidfd_send_signal pipe2 pkey_alloc pkey_free pkey_mprotect
-//	ppoll pread64 preadv preadv2 pselect6 pwrite64
-//	pwritev pwritev2 read readahead readlinkat readv
-//	recvfrom recvmmsg recvmsg removexattr removexattrat renameat
-//	renameat2 restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask
-//	rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max
-//	sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval
-//	sched_yield seccomp semctl semget semop semtimedop
-//	sendfile sendmmsg sendmsg sendto set_robust_list set_tid_address
-//	setfsgid setfsuid setgid setgroups setitimer setpgid
-//	setregid setresgid setresuid setreuid setrlimit setsid
-//	setsockopt setuid setxattr setxattrat shmat shmctl
-//	shmdt shmget shutdown sigaltstack signalfd4 splice
-//	statfs statx symlinkat sync sync_file_range syncfs
-//	sysinfo tee tgkill timer_create timer_delete timer_getoverrun
-//	timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times
-//	tkill truncate umask uname unlinkat utimensat
-//	wait4 waitid write writev
+//	lsetxattr madvise map_shadow_stack membarrier mincore mkdirat
+//	mlock mlock2 mlockall mprotect mq_getsetattr mq_notify
+//	mq_open mq_timedreceive mq_timedsend mq_unlink mremap mseal
+//	msgctl msgget msgrcv msgsnd msync munlock
+//	munlockall munmap nanosleep newfstatat pidfd_open pidfd_send_signal
+//	pipe2 pkey_alloc pkey_free pkey_mprotect ppoll pread64
+//	preadv preadv2 pselect6 pwrite64 pwritev pwritev2
+//	read readahead readlinkat readv recvfrom recvmmsg
+//	recvmsg removexattr removexattrat renameat renameat2 restart_syscall
+//	rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn
+//	rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity
+//	sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval sched_yield seccomp
+//	semctl semget semop semtimedop sendfile sendmmsg
+//	sendmsg sendto set_robust_list set_tid_address setfsgid setfsuid
+//	setgid setgroups setitimer setpgid setregid setresgid
+//	setresuid setreuid setrlimit setsid setsockopt setuid
+//	setxattr setxattrat shmat shmctl shmdt shutdown
+//	sigaltstack signalfd4 splice statfs statx symlinkat
+//	sync sync_file_range syncfs sysinfo tee tgkill
+//	timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create
+//	timerfd_gettime timerfd_settime times tkill truncate umask
+//	uname unlinkat utimensat wait4 waitid write
+//	writev
 //
 // By arguments:
 //
 //	clone fchmod fchmodat fchmodat2 fcntl ioctl
-//	ioprio_set mknodat openat personality prctl prlimit64
-//	sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority socket
-//	socketpair
+//	ioprio_set memfd_create mknodat mmap openat personality
+//	prctl prlimit64 sched_setaffinity sched_setattr sched_setparam sched_setscheduler
+//	setpriority shmget socket socketpair
 //
 // ENOSYS:
 //
@@ -325,181 +340,196 @@ var strictFilter = [...]unix.SockFilter{
 	{Code: 0x0015, Jt: 1, Jf: 0, K: 0xc00000b7},     // 1: if A == 0xc00000b7 goto 3, else 2
 	{Code: 0x0006, K: 0x80000000},                   // 2: Killed
 	{Code: 0x0020, K: 0x0},                          // 3: A = number
-	{Code: 0x0035, Jt: 111, Jf: 0, K: 0xc7},         // 4: if A >= 0xc7 goto 116, else 5
-	{Code: 0x0035, Jt: 52, Jf: 0, K: 0x59},          // 5: if A >= 0x59 goto 58, else 6
+	{Code: 0x0035, Jt: 116, Jf: 0, K: 0xc7},         // 4: if A >= 0xc7 goto 121, else 5
+	{Code: 0x0035, Jt: 53, Jf: 0, K: 0x5a},          // 5: if A >= 0x5a goto 59, else 6
 	{Code: 0x0035, Jt: 27, Jf: 0, K: 0x2b},          // 6: if A >= 0x2b goto 34, else 7
 	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1d},          // 7: if A >= 0x1d goto 20, else 8
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x13},           // 8: if A >= 0x13 goto 11, else 9
-	{Code: 0x0035, Jt: 0, Jf: 170, K: 0x5},          // 9: if A >= 0x5 goto 10, else 180
-	{Code: 0x0035, Jt: 168, Jf: 166, K: 0x12},       // 10: if A >= 0x12 goto 179, else 177
-	{Code: 0x0035, Jt: 0, Jf: 165, K: 0x19},         // 11: if A >= 0x19 goto 12, else 177
-	{Code: 0x0035, Jt: 164, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 177, else 13
+	{Code: 0x0035, Jt: 0, Jf: 185, K: 0x5},          // 9: if A >= 0x5 goto 10, else 195
+	{Code: 0x0035, Jt: 183, Jf: 181, K: 0x12},       // 10: if A >= 0x12 goto 194, else 192
+	{Code: 0x0035, Jt: 0, Jf: 180, K: 0x19},         // 11: if A >= 0x19 goto 12, else 192
+	{Code: 0x0035, Jt: 179, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 192, else 13
 	{Code: 0x0020, K: 0x18},                         // 13: A = low half of argument 1
-	{Code: 0x0015, Jt: 164, Jf: 0, K: 0x6},          // 14: if A == 0x6 goto 179, else 15
-	{Code: 0x0015, Jt: 163, Jf: 0, K: 0x7},          // 15: if A == 0x7 goto 179, else 16
-	{Code: 0x0015, Jt: 162, Jf: 0, K: 0x25},         // 16: if A == 0x25 goto 179, else 17
-	{Code: 0x0015, Jt: 161, Jf: 0, K: 0x26},         // 17: if A == 0x26 goto 179, else 18
-	{Code: 0x0015, Jt: 160, Jf: 0, K: 0x400},        // 18: if A == 0x400 goto 179, else 19
-	{Code: 0x0015, Jt: 159, Jf: 157, K: 0x410},      // 19: if A == 0x410 goto 179, else 177
+	{Code: 0x0015, Jt: 179, Jf: 0, K: 0x6},          // 14: if A == 0x6 goto 194, else 15
+	{Code: 0x0015, Jt: 178, Jf: 0, K: 0x7},          // 15: if A == 0x7 goto 194, else 16
+	{Code: 0x0015, Jt: 177, Jf: 0, K: 0x25},         // 16: if A == 0x25 goto 194, else 17
+	{Code: 0x0015, Jt: 176, Jf: 0, K: 0x26},         // 17: if A == 0x26 goto 194, else 18
+	{Code: 0x0015, Jt: 175, Jf: 0, K: 0x400},        // 18: if A == 0x400 goto 194, else 19
+	{Code: 0x0015, Jt: 174, Jf: 172, K: 0x410},      // 19: if A == 0x410 goto 194, else 192
 	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x20},           // 20: if A >= 0x20 goto 28, else 21
 	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 21: if A >= 0x1e goto 25, else 22
 	{Code: 0x0020, K: 0x18},                         // 22: A = low half of argument 1
-	{Code: 0x0015, Jt: 155, Jf: 0, K: 0x5412},       // 23: if A == 0x5412 goto 179, else 24
-	{Code: 0x0015, Jt: 154, Jf: 152, K: 0x541c},     // 24: if A == 0x541c goto 179, else 177
-	{Code: 0x0035, Jt: 151, Jf: 0, K: 0x1f},         // 25: if A >= 0x1f goto 177, else 26
+	{Code: 0x0015, Jt: 170, Jf: 0, K: 0x5412},       // 23: if A == 0x5412 goto 194, else 24
+	{Code: 0x0015, Jt: 169, Jf: 167, K: 0x541c},     // 24: if A == 0x541c goto 194, else 192
+	{Code: 0x0035, Jt: 166, Jf: 0, K: 0x1f},         // 25: if A >= 0x1f goto 192, else 26
 	{Code: 0x0020, K: 0x10},                         // 26: A = low half of argument 0
-	{Code: 0x0015, Jt: 55, Jf: 151, K: 0x1},         // 27: if A == 0x1 goto 83, else 179
+	{Code: 0x0015, Jt: 56, Jf: 166, K: 0x1},         // 27: if A == 0x1 goto 84, else 194
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x22},           // 28: if A >= 0x22 goto 33, else 29
-	{Code: 0x0035, Jt: 0, Jf: 149, K: 0x21},         // 29: if A >= 0x21 goto 30, else 179
+	{Code: 0x0035, Jt: 0, Jf: 164, K: 0x21},         // 29: if A >= 0x21 goto 30, else 194
 	{Code: 0x0020, K: 0x20},                         // 30: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 31: A &= 0xc00
-	{Code: 0x0015, Jt: 144, Jf: 146, K: 0x0},        // 32: if A == 0x0 goto 177, else 179
-	{Code: 0x0035, Jt: 145, Jf: 143, K: 0x27},       // 33: if A >= 0x27 goto 179, else 177
-	{Code: 0x0035, Jt: 17, Jf: 0, K: 0x39},          // 34: if A >= 0x39 goto 52, else 35
+	{Code: 0x0015, Jt: 159, Jf: 161, K: 0x0},        // 32: if A == 0x0 goto 192, else 194
+	{Code: 0x0035, Jt: 160, Jf: 158, K: 0x27},       // 33: if A >= 0x27 goto 194, else 192
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x3a},          // 34: if A >= 0x3a goto 53, else 35
 	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x35},           // 35: if A >= 0x35 goto 41, else 36
-	{Code: 0x0035, Jt: 0, Jf: 140, K: 0x33},         // 36: if A >= 0x33 goto 37, else 177
-	{Code: 0x0035, Jt: 0, Jf: 141, K: 0x34},         // 37: if A >= 0x34 goto 38, else 179
+	{Code: 0x0035, Jt: 0, Jf: 155, K: 0x33},         // 36: if A >= 0x33 goto 37, else 192
+	{Code: 0x0035, Jt: 0, Jf: 156, K: 0x34},         // 37: if A >= 0x34 goto 38, else 194
 	{Code: 0x0020, K: 0x18},                         // 38: A = low half of argument 1
 	{Code: 0x0054, K: 0xc00},                        // 39: A &= 0xc00
-	{Code: 0x0015, Jt: 136, Jf: 138, K: 0x0},        // 40: if A == 0x0 goto 177, else 179
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x36},           // 41: if A >= 0x36 goto 45, else 42
-	{Code: 0x0020, K: 0x20},                         // 42: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 43: A &= 0xc00
-	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 44: if A == 0x0 goto 177, else 179
-	{Code: 0x0035, Jt: 0, Jf: 131, K: 0x38},         // 45: if A >= 0x38 goto 46, else 177
-	{Code: 0x0020, K: 0x20},                         // 46: A = low half of argument 2
-	{Code: 0x0054, K: 0x400040},                     // 47: A &= 0x400040
-	{Code: 0x0015, Jt: 128, Jf: 0, K: 0x0},          // 48: if A == 0x0 goto 177, else 49
-	{Code: 0x0020, K: 0x28},                         // 49: A = low half of argument 3
-	{Code: 0x0054, K: 0xc00},                        // 50: A &= 0xc00
-	{Code: 0x0015, Jt: 125, Jf: 127, K: 0x0},        // 51: if A == 0x0 goto 177, else 179
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x3c},           // 52: if A >= 0x3c goto 55, else 53
-	{Code: 0x0035, Jt: 0, Jf: 123, K: 0x3a},         // 53: if A >= 0x3a goto 54, else 177
-	{Code: 0x0035, Jt: 122, Jf: 124, K: 0x3b},       // 54: if A >= 0x3b goto 177, else 179
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x4b},           // 55: if A >= 0x4b goto 57, else 56
-	{Code: 0x0035, Jt: 120, Jf: 122, K: 0x3d},       // 56: if A >= 0x3d goto 177, else 179
-	{Code: 0x0035, Jt: 119, Jf: 121, K: 0x4c},       // 57: if A >= 0x4c goto 177, else 179
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x7a},          // 58: if A >= 0x7a goto 77, else 59
-	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x68},          // 59: if A >= 0x68 goto 71, else 60
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x5d},           // 60: if A >= 0x5d goto 69, else 61
-	{Code: 0x0035, Jt: 0, Jf: 117, K: 0x5a},         // 61: if A >= 0x5a goto 62, else 179
-	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x5c},         // 62: if A >= 0x5c goto 63, else 177
-	{Code: 0x0020, K: 0x10},                         // 63: A = low half of argument 0
-	{Code: 0x0015, Jt: 112, Jf: 0, K: 0x0},          // 64: if A == 0x0 goto 177, else 65
-	{Code: 0x0015, Jt: 111, Jf: 0, K: 0x8},          // 65: if A == 0x8 goto 177, else 66
-	{Code: 0x0015, Jt: 110, Jf: 0, K: 0x20000},      // 66: if A == 0x20000 goto 177, else 67
-	{Code: 0x0015, Jt: 109, Jf: 0, K: 0x20008},      // 67: if A == 0x20008 goto 177, else 68
-	{Code: 0x0015, Jt: 108, Jf: 110, K: 0xffffffff}, // 68: if A == 0xffffffff goto 177, else 179
-	{Code: 0x0035, Jt: 0, Jf: 107, K: 0x61},         // 69: if A >= 0x61 goto 70, else 177
-	{Code: 0x0035, Jt: 106, Jf: 108, K: 0x62},       // 70: if A >= 0x62 goto 177, else 179
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x71},           // 71: if A >= 0x71 goto 74, else 72
-	{Code: 0x0035, Jt: 0, Jf: 106, K: 0x6b},         // 72: if A >= 0x6b goto 73, else 179
-	{Code: 0x0035, Jt: 105, Jf: 103, K: 0x70},       // 73: if A >= 0x70 goto 179, else 177
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x76},           // 74: if A >= 0x76 goto 76, else 75
-	{Code: 0x0035, Jt: 103, Jf: 101, K: 0x74},       // 75: if A >= 0x74 goto 179, else 177
-	{Code: 0x0035, Jt: 100, Jf: 67, K: 0x78},        // 76: if A >= 0x78 goto 177, else 144
-	{Code: 0x0035, Jt: 9, Jf: 0, K: 0xa1},           // 77: if A >= 0xa1 goto 87, else 78
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x8d},           // 78: if A >= 0x8d goto 85, else 79
-	{Code: 0x0035, Jt: 0, Jf: 64, K: 0x7b},          // 79: if A >= 0x7b goto 80, else 144
-	{Code: 0x0035, Jt: 0, Jf: 96, K: 0x8c},          // 80: if A >= 0x8c goto 81, else 177
-	{Code: 0x0020, K: 0x10},                         // 81: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 96, K: 0x0},           // 82: if A == 0x0 goto 83, else 179
-	{Code: 0x0020, K: 0x18},                         // 83: A = low half of argument 1
-	{Code: 0x0015, Jt: 92, Jf: 94, K: 0x0},          // 84: if A == 0x0 goto 177, else 179
-	{Code: 0x0035, Jt: 0, Jf: 91, K: 0x8e},          // 85: if A >= 0x8e goto 86, else 177
-	{Code: 0x0035, Jt: 90, Jf: 92, K: 0x8f},         // 86: if A >= 0x8f goto 177, else 179
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xa8},           // 87: if A >= 0xa8 goto 92, else 88
-	{Code: 0x0035, Jt: 0, Jf: 90, K: 0xa3},          // 88: if A >= 0xa3 goto 89, else 179
-	{Code: 0x0035, Jt: 0, Jf: 87, K: 0xa7},          // 89: if A >= 0xa7 goto 90, else 177
-	{Code: 0x0020, K: 0x10},                         // 90: A = low half of argument 0
-	{Code: 0x0015, Jt: 87, Jf: 85, K: 0x23},         // 91: if A == 0x23 goto 179, else 177
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xac},           // 92: if A >= 0xac goto 94, else 93
-	{Code: 0x0035, Jt: 85, Jf: 83, K: 0xaa},         // 93: if A >= 0xaa goto 179, else 177
-	{Code: 0x0035, Jt: 0, Jf: 82, K: 0xc6},          // 94: if A >= 0xc6 goto 95, else 177
-	{Code: 0x0020, K: 0x10},                         // 95: A = low half of argument 0
-	{Code: 0x0015, Jt: 80, Jf: 0, K: 0x1},           // 96: if A == 0x1 goto 177, else 97
-	{Code: 0x0020, K: 0x10},                         // 97: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 98: if A == 0x2 goto 104, else 99
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 99: if A == 0xa goto 104, else 100
+	{Code: 0x0015, Jt: 151, Jf: 153, K: 0x0},        // 40: if A == 0x0 goto 192, else 194
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x38},           // 41: if A >= 0x38 goto 46, else 42
+	{Code: 0x0035, Jt: 149, Jf: 0, K: 0x36},         // 42: if A >= 0x36 goto 192, else 43
+	{Code: 0x0020, K: 0x20},                         // 43: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 44: A &= 0xc00
+	{Code: 0x0015, Jt: 146, Jf: 148, K: 0x0},        // 45: if A == 0x0 goto 192, else 194
+	{Code: 0x0035, Jt: 145, Jf: 0, K: 0x39},         // 46: if A >= 0x39 goto 192, else 47
+	{Code: 0x0020, K: 0x20},                         // 47: A = low half of argument 2
+	{Code: 0x0054, K: 0x400040},                     // 48: A &= 0x400040
+	{Code: 0x0015, Jt: 142, Jf: 0, K: 0x0},          // 49: if A == 0x0 goto 192, else 50
+	{Code: 0x0020, K: 0x28},                         // 50: A = low half of argument 3
+	{Code: 0x0054, K: 0xc00},                        // 51: A &= 0xc00
+	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 52: if A == 0x0 goto 192, else 194
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x3d},           // 53: if A >= 0x3d goto 56, else 54
+	{Code: 0x0035, Jt: 0, Jf: 139, K: 0x3b},         // 54: if A >= 0x3b goto 55, else 194
+	{Code: 0x0035, Jt: 138, Jf: 136, K: 0x3c},       // 55: if A >= 0x3c goto 194, else 192
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x4c},           // 56: if A >= 0x4c goto 58, else 57
+	{Code: 0x0035, Jt: 136, Jf: 134, K: 0x4b},       // 57: if A >= 0x4b goto 194, else 192
+	{Code: 0x0035, Jt: 135, Jf: 133, K: 0x59},       // 58: if A >= 0x59 goto 194, else 192
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x7b},          // 59: if A >= 0x7b goto 78, else 60
+	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x6b},          // 60: if A >= 0x6b goto 72, else 61
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x61},           // 61: if A >= 0x61 goto 70, else 62
+	{Code: 0x0035, Jt: 0, Jf: 129, K: 0x5c},         // 62: if A >= 0x5c goto 63, else 192
+	{Code: 0x0035, Jt: 128, Jf: 0, K: 0x5d},         // 63: if A >= 0x5d goto 192, else 64
+	{Code: 0x0020, K: 0x10},                         // 64: A = low half of argument 0
+	{Code: 0x0015, Jt: 126, Jf: 0, K: 0x0},          // 65: if A == 0x0 goto 192, else 66
+	{Code: 0x0015, Jt: 125, Jf: 0, K: 0x8},          // 66: if A == 0x8 goto 192, else 67
+	{Code: 0x0015, Jt: 124, Jf: 0, K: 0x20000},      // 67: if A == 0x20000 goto 192, else 68
+	{Code: 0x0015, Jt: 123, Jf: 0, K: 0x20008},      // 68: if A == 0x20008 goto 192, else 69
+	{Code: 0x0015, Jt: 122, Jf: 124, K: 0xffffffff}, // 69: if A == 0xffffffff goto 192, else 194
+	{Code: 0x0035, Jt: 0, Jf: 123, K: 0x62},         // 70: if A >= 0x62 goto 71, else 194
+	{Code: 0x0035, Jt: 122, Jf: 120, K: 0x68},       // 71: if A >= 0x68 goto 194, else 192
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x74},           // 72: if A >= 0x74 goto 75, else 73
+	{Code: 0x0035, Jt: 0, Jf: 118, K: 0x70},         // 73: if A >= 0x70 goto 74, else 192
+	{Code: 0x0035, Jt: 117, Jf: 119, K: 0x71},       // 74: if A >= 0x71 goto 192, else 194
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x78},           // 75: if A >= 0x78 goto 77, else 76
+	{Code: 0x0035, Jt: 77, Jf: 117, K: 0x76},        // 76: if A >= 0x76 goto 154, else 194
+	{Code: 0x0035, Jt: 76, Jf: 114, K: 0x7a},        // 77: if A >= 0x7a goto 154, else 192
+	{Code: 0x0035, Jt: 10, Jf: 0, K: 0xa7},          // 78: if A >= 0xa7 goto 89, else 79
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x8e},           // 79: if A >= 0x8e goto 86, else 80
+	{Code: 0x0035, Jt: 0, Jf: 111, K: 0x8c},         // 80: if A >= 0x8c goto 81, else 192
+	{Code: 0x0035, Jt: 110, Jf: 0, K: 0x8d},         // 81: if A >= 0x8d goto 192, else 82
+	{Code: 0x0020, K: 0x10},                         // 82: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 110, K: 0x0},          // 83: if A == 0x0 goto 84, else 194
+	{Code: 0x0020, K: 0x18},                         // 84: A = low half of argument 1
+	{Code: 0x0015, Jt: 106, Jf: 108, K: 0x0},        // 85: if A == 0x0 goto 192, else 194
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa1},           // 86: if A >= 0xa1 goto 88, else 87
+	{Code: 0x0035, Jt: 104, Jf: 106, K: 0x8f},       // 87: if A >= 0x8f goto 192, else 194
+	{Code: 0x0035, Jt: 103, Jf: 105, K: 0xa3},       // 88: if A >= 0xa3 goto 192, else 194
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xac},           // 89: if A >= 0xac goto 94, else 90
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xa8},           // 90: if A >= 0xa8 goto 93, else 91
+	{Code: 0x0020, K: 0x10},                         // 91: A = low half of argument 0
+	{Code: 0x0015, Jt: 101, Jf: 99, K: 0x23},        // 92: if A == 0x23 goto 194, else 192
+	{Code: 0x0035, Jt: 100, Jf: 98, K: 0xaa},        // 93: if A >= 0xaa goto 194, else 192
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xc3},           // 94: if A >= 0xc3 goto 99, else 95
+	{Code: 0x0035, Jt: 0, Jf: 96, K: 0xc2},          // 95: if A >= 0xc2 goto 96, else 192
+	{Code: 0x0020, K: 0x20},                         // 96: A = low half of argument 2
+	{Code: 0x0054, K: 0x800},                        // 97: A &= 0x800
+	{Code: 0x0015, Jt: 93, Jf: 62, K: 0x0},          // 98: if A == 0x0 goto 192, else 161
+	{Code: 0x0035, Jt: 0, Jf: 92, K: 0xc6},          // 99: if A >= 0xc6 goto 100, else 192
 	{Code: 0x0020, K: 0x10},                         // 100: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 21, K: 0x10},          // 101: if A == 0x10 goto 102, else 123
-	{Code: 0x0020, K: 0x20},                         // 102: A = low half of argument 2
-	{Code: 0x0015, Jt: 73, Jf: 11, K: 0x0},          // 103: if A == 0x0 goto 177, else 115
-	{Code: 0x0020, K: 0x18},                         // 104: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 105: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 106: if A == 0x1 goto 108, else 107
-	{Code: 0x0015, Jt: 0, Jf: 71, K: 0x2},           // 107: if A == 0x2 goto 108, else 179
-	{Code: 0x0020, K: 0x20},                         // 108: A = low half of argument 2
-	{Code: 0x0015, Jt: 67, Jf: 0, K: 0x0},           // 109: if A == 0x0 goto 177, else 110
-	{Code: 0x0015, Jt: 66, Jf: 0, K: 0x6},           // 110: if A == 0x6 goto 177, else 111
-	{Code: 0x0015, Jt: 65, Jf: 0, K: 0x11},          // 111: if A == 0x11 goto 177, else 112
-	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x106},         // 112: if A == 0x106 goto 177, else 113
-	{Code: 0x0015, Jt: 63, Jf: 0, K: 0x1},           // 113: if A == 0x1 goto 177, else 114
-	{Code: 0x0015, Jt: 62, Jf: 0, K: 0x3a},          // 114: if A == 0x3a goto 177, else 115
-	{Code: 0x0006, K: 0x5005d},                      // 115: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 33, Jf: 0, K: 0x125},         // 116: if A >= 0x125 goto 150, else 117
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x105},         // 117: if A >= 0x105 goto 136, else 118
-	{Code: 0x0035, Jt: 11, Jf: 0, K: 0xe2},          // 118: if A >= 0xe2 goto 130, else 119
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdc},           // 119: if A >= 0xdc goto 125, else 120
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xc8},           // 120: if A >= 0xc8 goto 124, else 121
-	{Code: 0x0020, K: 0x10},                         // 121: A = low half of argument 0
-	{Code: 0x0015, Jt: 54, Jf: 0, K: 0x1},           // 122: if A == 0x1 goto 177, else 123
-	{Code: 0x0006, K: 0x50061},                      // 123: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 54, Jf: 52, K: 0xd9},         // 124: if A >= 0xd9 goto 179, else 177
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xdd},           // 125: if A >= 0xdd goto 129, else 126
+	{Code: 0x0015, Jt: 90, Jf: 0, K: 0x1},           // 101: if A == 0x1 goto 192, else 102
+	{Code: 0x0020, K: 0x10},                         // 102: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 103: if A == 0x2 goto 109, else 104
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 104: if A == 0xa goto 109, else 105
+	{Code: 0x0020, K: 0x10},                         // 105: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 21, K: 0x10},          // 106: if A == 0x10 goto 107, else 128
+	{Code: 0x0020, K: 0x20},                         // 107: A = low half of argument 2
+	{Code: 0x0015, Jt: 83, Jf: 11, K: 0x0},          // 108: if A == 0x0 goto 192, else 120
+	{Code: 0x0020, K: 0x18},                         // 109: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 110: A &= 0xf
+	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 111: if A == 0x1 goto 113, else 112
+	{Code: 0x0015, Jt: 0, Jf: 81, K: 0x2},           // 112: if A == 0x2 goto 113, else 194
+	{Code: 0x0020, K: 0x20},                         // 113: A = low half of argument 2
+	{Code: 0x0015, Jt: 77, Jf: 0, K: 0x0},           // 114: if A == 0x0 goto 192, else 115
+	{Code: 0x0015, Jt: 76, Jf: 0, K: 0x6},           // 115: if A == 0x6 goto 192, else 116
+	{Code: 0x0015, Jt: 75, Jf: 0, K: 0x11},          // 116: if A == 0x11 goto 192, else 117
+	{Code: 0x0015, Jt: 74, Jf: 0, K: 0x106},         // 117: if A == 0x106 goto 192, else 118
+	{Code: 0x0015, Jt: 73, Jf: 0, K: 0x1},           // 118: if A == 0x1 goto 192, else 119
+	{Code: 0x0015, Jt: 72, Jf: 0, K: 0x3a},          // 119: if A == 0x3a goto 192, else 120
+	{Code: 0x0006, K: 0x5005d},                      // 120: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 41, Jf: 0, K: 0x11b},         // 121: if A >= 0x11b goto 163, else 122
+	{Code: 0x0035, Jt: 21, Jf: 0, K: 0xf4},          // 122: if A >= 0xf4 goto 144, else 123
+	{Code: 0x0035, Jt: 14, Jf: 0, K: 0xdf},          // 123: if A >= 0xdf goto 138, else 124
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdc},           // 124: if A >= 0xdc goto 130, else 125
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xc8},           // 125: if A >= 0xc8 goto 129, else 126
 	{Code: 0x0020, K: 0x10},                         // 126: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 127: A &= 0x7e020000
-	{Code: 0x0015, Jt: 48, Jf: 50, K: 0x0},          // 128: if A == 0x0 goto 177, else 179
-	{Code: 0x0035, Jt: 49, Jf: 47, K: 0xe0},         // 129: if A >= 0xe0 goto 179, else 177
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf1},           // 130: if A >= 0xf1 goto 133, else 131
-	{Code: 0x0035, Jt: 0, Jf: 45, K: 0xea},          // 131: if A >= 0xea goto 132, else 177
-	{Code: 0x0035, Jt: 44, Jf: 46, K: 0xf0},         // 132: if A >= 0xf0 goto 177, else 179
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf4},           // 133: if A >= 0xf4 goto 135, else 134
-	{Code: 0x0035, Jt: 42, Jf: 44, K: 0xf2},         // 134: if A >= 0xf2 goto 177, else 179
-	{Code: 0x0035, Jt: 41, Jf: 44, K: 0x104},        // 135: if A >= 0x104 goto 177, else 180
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x112},          // 136: if A >= 0x112 goto 142, else 137
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x10c},          // 137: if A >= 0x10c goto 140, else 138
-	{Code: 0x0035, Jt: 0, Jf: 5, K: 0x106},          // 138: if A >= 0x106 goto 139, else 144
-	{Code: 0x0035, Jt: 37, Jf: 39, K: 0x10b},        // 139: if A >= 0x10b goto 177, else 179
-	{Code: 0x0035, Jt: 0, Jf: 38, K: 0x10d},         // 140: if A >= 0x10d goto 141, else 179
-	{Code: 0x0035, Jt: 37, Jf: 35, K: 0x10e},        // 141: if A >= 0x10e goto 179, else 177
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x119},          // 142: if A >= 0x119 goto 147, else 143
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x113},          // 143: if A >= 0x113 goto 146, else 144
-	{Code: 0x0020, K: 0x10},                         // 144: A = low half of argument 0
-	{Code: 0x0015, Jt: 31, Jf: 33, K: 0x0},          // 145: if A == 0x0 goto 177, else 179
-	{Code: 0x0035, Jt: 32, Jf: 30, K: 0x118},        // 146: if A >= 0x118 goto 179, else 177
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x11b},          // 147: if A >= 0x11b goto 149, else 148
-	{Code: 0x0035, Jt: 30, Jf: 28, K: 0x11a},        // 148: if A >= 0x11a goto 179, else 177
-	{Code: 0x0035, Jt: 30, Jf: 27, K: 0x124},        // 149: if A >= 0x124 goto 180, else 177
-	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1b9},         // 150: if A >= 0x1b9 goto 163, else 151
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1b2},          // 151: if A >= 0x1b2 goto 157, else 152
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1a8},          // 152: if A >= 0x1a8 goto 155, else 153
-	{Code: 0x0035, Jt: 0, Jf: 23, K: 0x126},         // 153: if A >= 0x126 goto 154, else 177
-	{Code: 0x0035, Jt: 25, Jf: 24, K: 0x127},        // 154: if A >= 0x127 goto 180, else 179
-	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1a9},         // 155: if A >= 0x1a9 goto 156, else 177
-	{Code: 0x0035, Jt: 22, Jf: 23, K: 0x1ac},        // 156: if A >= 0x1ac goto 179, else 180
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b5},          // 157: if A >= 0x1b5 goto 160, else 158
-	{Code: 0x0035, Jt: 0, Jf: 18, K: 0x1b3},         // 158: if A >= 0x1b3 goto 159, else 177
-	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 159: if A >= 0x1b4 goto 177, else 180
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b7},          // 160: if A >= 0x1b7 goto 162, else 161
-	{Code: 0x0035, Jt: 17, Jf: 18, K: 0x1b6},        // 161: if A >= 0x1b6 goto 179, else 180
-	{Code: 0x0035, Jt: 16, Jf: 14, K: 0x1b8},        // 162: if A >= 0x1b8 goto 179, else 177
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c3},          // 163: if A >= 0x1c3 goto 169, else 164
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bf},          // 164: if A >= 0x1bf goto 167, else 165
-	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1ba},         // 165: if A >= 0x1ba goto 166, else 177
-	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 166: if A >= 0x1bc goto 177, else 179
-	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1c1},         // 167: if A >= 0x1c1 goto 168, else 179
-	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 168: if A >= 0x1c2 goto 179, else 177
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 169: if A >= 0x1c9 goto 175, else 170
-	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 170: if A >= 0x1c4 goto 171, else 177
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 171: if A >= 0x1c5 goto 177, else 172
-	{Code: 0x0020, K: 0x20},                         // 172: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 173: A &= 0xc00
-	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 174: if A == 0x0 goto 177, else 179
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 175: if A >= 0x1d3 goto 178, else 176
-	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 176: if A >= 0x1ce goto 177, else 179
-	{Code: 0x0006, K: 0x7fff0000},                   // 177: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 178: if A >= 0x1d4 goto 180, else 179
-	{Code: 0x0006, K: 0x50001},                      // 179: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 180: ENOSYS
+	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x1},           // 127: if A == 0x1 goto 192, else 128
+	{Code: 0x0006, K: 0x50061},                      // 128: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 64, Jf: 62, K: 0xd9},         // 129: if A >= 0xd9 goto 194, else 192
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xdd},           // 130: if A >= 0xdd goto 134, else 131
+	{Code: 0x0020, K: 0x10},                         // 131: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 132: A &= 0x7e020000
+	{Code: 0x0015, Jt: 58, Jf: 60, K: 0x0},          // 133: if A == 0x0 goto 192, else 194
+	{Code: 0x0035, Jt: 0, Jf: 57, K: 0xde},          // 134: if A >= 0xde goto 135, else 192
+	{Code: 0x0020, K: 0x28},                         // 135: A = low half of argument 3
+	{Code: 0x0054, K: 0x40000},                      // 136: A &= 0x40000
+	{Code: 0x0015, Jt: 54, Jf: 23, K: 0x0},          // 137: if A == 0x0 goto 192, else 161
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xea},           // 138: if A >= 0xea goto 141, else 139
+	{Code: 0x0035, Jt: 0, Jf: 52, K: 0xe0},          // 139: if A >= 0xe0 goto 140, else 192
+	{Code: 0x0035, Jt: 51, Jf: 53, K: 0xe2},         // 140: if A >= 0xe2 goto 192, else 194
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf1},           // 141: if A >= 0xf1 goto 143, else 142
+	{Code: 0x0035, Jt: 49, Jf: 51, K: 0xf0},         // 142: if A >= 0xf0 goto 192, else 194
+	{Code: 0x0035, Jt: 48, Jf: 50, K: 0xf2},         // 143: if A >= 0xf2 goto 192, else 194
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x10e},          // 144: if A >= 0x10e goto 151, else 145
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x106},          // 145: if A >= 0x106 goto 148, else 146
+	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x104},         // 146: if A >= 0x104 goto 147, else 195
+	{Code: 0x0035, Jt: 6, Jf: 44, K: 0x105},         // 147: if A >= 0x105 goto 154, else 192
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x10c},          // 148: if A >= 0x10c goto 150, else 149
+	{Code: 0x0035, Jt: 42, Jf: 44, K: 0x10b},        // 149: if A >= 0x10b goto 192, else 194
+	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x10d},        // 150: if A >= 0x10d goto 192, else 194
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x117},          // 151: if A >= 0x117 goto 156, else 152
+	{Code: 0x0035, Jt: 0, Jf: 41, K: 0x112},         // 152: if A >= 0x112 goto 153, else 194
+	{Code: 0x0035, Jt: 38, Jf: 0, K: 0x113},         // 153: if A >= 0x113 goto 192, else 154
+	{Code: 0x0020, K: 0x10},                         // 154: A = low half of argument 0
+	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 155: if A == 0x0 goto 192, else 194
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x119},          // 156: if A >= 0x119 goto 162, else 157
+	{Code: 0x0035, Jt: 36, Jf: 0, K: 0x118},         // 157: if A >= 0x118 goto 194, else 158
+	{Code: 0x0020, K: 0x18},                         // 158: A = low half of argument 1
+	{Code: 0x0054, K: 0x4},                          // 159: A &= 0x4
+	{Code: 0x0015, Jt: 31, Jf: 0, K: 0x0},           // 160: if A == 0x0 goto 192, else 161
+	{Code: 0x0006, K: 0x5000c},                      // 161: ENOMEM
+	{Code: 0x0035, Jt: 31, Jf: 29, K: 0x11a},        // 162: if A >= 0x11a goto 194, else 192
+	{Code: 0x0035, Jt: 13, Jf: 0, K: 0x1b8},         // 163: if A >= 0x1b8 goto 177, else 164
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1ac},          // 164: if A >= 0x1ac goto 171, else 165
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x126},          // 165: if A >= 0x126 goto 168, else 166
+	{Code: 0x0035, Jt: 0, Jf: 25, K: 0x124},         // 166: if A >= 0x124 goto 167, else 192
+	{Code: 0x0035, Jt: 24, Jf: 27, K: 0x125},        // 167: if A >= 0x125 goto 192, else 195
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1a8},          // 168: if A >= 0x1a8 goto 170, else 169
+	{Code: 0x0035, Jt: 25, Jf: 24, K: 0x127},        // 169: if A >= 0x127 goto 195, else 194
+	{Code: 0x0035, Jt: 24, Jf: 21, K: 0x1a9},        // 170: if A >= 0x1a9 goto 195, else 192
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b4},          // 171: if A >= 0x1b4 goto 174, else 172
+	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1b2},         // 172: if A >= 0x1b2 goto 173, else 194
+	{Code: 0x0035, Jt: 21, Jf: 18, K: 0x1b3},        // 173: if A >= 0x1b3 goto 195, else 192
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b6},          // 174: if A >= 0x1b6 goto 176, else 175
+	{Code: 0x0035, Jt: 19, Jf: 16, K: 0x1b5},        // 175: if A >= 0x1b5 goto 195, else 192
+	{Code: 0x0035, Jt: 15, Jf: 17, K: 0x1b7},        // 176: if A >= 0x1b7 goto 192, else 194
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c3},          // 177: if A >= 0x1c3 goto 184, else 178
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bc},          // 178: if A >= 0x1bc goto 181, else 179
+	{Code: 0x0035, Jt: 0, Jf: 14, K: 0x1b9},         // 179: if A >= 0x1b9 goto 180, else 194
+	{Code: 0x0035, Jt: 13, Jf: 11, K: 0x1ba},        // 180: if A >= 0x1ba goto 194, else 192
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c1},          // 181: if A >= 0x1c1 goto 183, else 182
+	{Code: 0x0035, Jt: 11, Jf: 9, K: 0x1bf},         // 182: if A >= 0x1bf goto 194, else 192
+	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 183: if A >= 0x1c2 goto 194, else 192
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 184: if A >= 0x1c9 goto 190, else 185
+	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 185: if A >= 0x1c4 goto 186, else 192
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 186: if A >= 0x1c5 goto 192, else 187
+	{Code: 0x0020, K: 0x20},                         // 187: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 188: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 189: if A == 0x0 goto 192, else 194
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 190: if A >= 0x1d3 goto 193, else 191
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 191: if A >= 0x1ce goto 192, else 194
+	{Code: 0x0006, K: 0x7fff0000},                   // 192: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 193: if A >= 0x1d4 goto 195, else 194
+	{Code: 0x0006, K: 0x50001},                      // 194: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 195: ENOSYS
 }

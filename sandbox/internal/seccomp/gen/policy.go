@@ -52,8 +52,9 @@ var hidden = []string{
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// Values of linux/ioprio.h, linux/fs.h and linux/personality.h that package unix lacks.
+// Values of linux/ioprio.h, linux/fs.h, linux/personality.h and linux/shm.h that package unix lacks.
 const (
+	shmHugeTLB        = 0o4000
 	ioprioWhoProcess  = 1
 	addrNoRandomize   = 0x0040000
 	readImpliesExec   = 0x0400000
@@ -78,6 +79,10 @@ func asked(docker dockerProfile, strict bool) map[string]decision {
 		// A lease holds up whoever opens the file, on the host too.
 		"fcntl": whether(1, refuse, allow, unix.F_SETLEASE, unix.F_SETDELEG),
 
+		// Reserved huge pages are the whole machine's, and count to no memory limit. Programs that ask for them, such as
+		// JVMs and databases, do without where there are none, which this error says.
+		"mmap": without(3, unix.MAP_HUGETLB), "memfd_create": without(1, unix.MFD_HUGETLB), "shmget": without(2, shmHugeTLB),
+
 		"setpriority": whether(0, second, refuse, unix.PRIO_PROCESS),
 		"ioprio_set":  whether(0, second, refuse, ioprioWhoProcess),
 	}
@@ -89,6 +94,11 @@ func asked(docker dockerProfile, strict bool) map[string]decision {
 		maps.Copy(calls, locks())
 	}
 	return calls
+}
+
+// without fails for want of memory where an argument has a flag.
+func without(arg int, flag uint32) decision {
+	return &question{arg: arg, mask: flag, values: []uint32{0}, yes: allow, no: errno(unix.ENOMEM)}
 }
 
 // setIDs refuses a mode with set-user-ID or set-group-ID bits.

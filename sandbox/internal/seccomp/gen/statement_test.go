@@ -35,6 +35,7 @@ const (
 	yes            = outcome(0x7fff0000)
 	dead           = outcome(0x80000000)
 	eperm          = outcome(0x50000 + 1)
+	enomem         = outcome(0x50000 + 12)
 	enosys         = outcome(0x50000 + 38)
 	eprotonosupp   = outcome(0x50000 + 93)
 	eafnosupport   = outcome(0x50000 + 97)
@@ -99,6 +100,12 @@ func wantByArguments(name string, args [6]uint64) outcome {
 		return permit(second&0o20000100 == 0 || third&0o6000 == 0)
 	case "openat":
 		return permit(third&0o20000100 == 0 || uint32(args[3])&0o6000 == 0)
+	case "mmap":
+		return unlessHuge(uint32(args[3])&0x40000 != 0)
+	case "memfd_create":
+		return unlessHuge(second&4 != 0)
+	case "shmget":
+		return unlessHuge(third&0o4000 != 0)
 	case "fcntl":
 		return permit(second != 1024 && second != 1040)
 	case "ioprio_set":
@@ -112,6 +119,13 @@ func wantByArguments(name string, args [6]uint64) outcome {
 		return wantSocket(first, second, third)
 	}
 	return 0
+}
+
+func unlessHuge(pages bool) outcome {
+	if pages {
+		return enomem
+	}
+	return yes
 }
 
 func wantSocket(family, kind, protocol uint32) outcome {
