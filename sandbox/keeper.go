@@ -106,16 +106,11 @@ func (k *keeper) keepOut(g *Guard, path string, kind maskKind) error {
 func (k *keeper) cover(o *opened, name string, kind maskKind) error {
 	r := k.resolved
 	views := r.held.mounts.views(o, true)
-	if kind == hidden && r.workspace != "" && !r.lent(k.own.Data) {
-		if err := r.refuseOwn(grant{source: r.workspace, target: r.workspace}, o, name, views); err != nil {
-			return err
-		}
-	}
-	for _, g := range r.grants {
+	for _, g := range r.lends() {
 		if kind == fixed && !g.write {
 			continue
 		}
-		if err := r.refuseOwn(g, o, name, views); err != nil {
+		if err := r.refuseOwn(g, o, name, views); err != nil && !(g.target == Workspace && r.lent(k.own.Data)) {
 			return err
 		}
 		for _, view := range views {
@@ -202,7 +197,7 @@ func (k *keeper) holds(link string) bool {
 // writes finds a grant by which a folder, or what is below it, may be written.
 func (k *keeper) writes(folder string) (target string, ok bool) {
 	r := k.resolved
-	if !slices.ContainsFunc(r.grants, func(g grant) bool { return g.write }) {
+	if len(r.writable()) == 0 {
 		return "", false
 	}
 	o, err := openOwn(folder)
@@ -211,9 +206,9 @@ func (k *keeper) writes(folder string) (target string, ok bool) {
 	}
 	_ = o.file.Close()
 	for _, view := range r.held.mounts.views(o, false) {
-		for _, g := range r.grants {
+		for _, g := range r.lends() {
 			if g.write && within(view, g.source) {
-				return g.target, true
+				return g.named(), true
 			}
 		}
 	}

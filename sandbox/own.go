@@ -200,14 +200,30 @@ func (o *opened) copy() *opened { c := *o; return &c }
 
 func (r *Resolved) refuseOwn(g grant, o *opened, name string, views []string) error {
 	if at := r.held.get(g.source); at != nil && at.is(&o.stat) {
-		return &OwnError{g.target, name}
+		return &OwnError{g.named(), name}
 	}
 	for _, view := range views {
 		if within(g.source, view) {
-			return &OwnError{g.target, name}
+			return &OwnError{g.named(), name}
 		}
 	}
 	return nil
+}
+
+// lends are the grants, and the folder that is the workspace as one of them.
+func (r *Resolved) lends() []grant {
+	if r.workspace == "" {
+		return r.grants
+	}
+	return append(slices.Clip(r.grants), grant{source: r.workspace, target: Workspace, write: true})
+}
+
+// named is the path that the policy has for it.
+func (g grant) named() string {
+	if g.target == Workspace {
+		return g.source
+	}
+	return g.target
 }
 
 // lent says whether the workspace is one of those that the host keeps.

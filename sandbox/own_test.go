@@ -86,6 +86,19 @@ func TestGrantsOfOwnFiles(t *testing.T) {
 	}
 }
 
+// The folder that is the workspace is no other than a grant.
+func TestOwnFilesBelowTheWorkspace(t *testing.T) {
+	w := enter(t)
+	dir, own := ownFiles(t)
+	must(t, os.Chmod(dir, 0o700))
+	p, err := w.guarded(&Guard{}, Policy{Workspace: dir}, own)
+	must(t, err)
+	w.wantDo(p, "read:/workspace/file", "file", "list:/workspace/sub/state", "", "read:/workspace/sub/state/token", "error ENOENT",
+		"read:/workspace/config", "config", "append:/workspace/config", "error EROFS", "rm:/workspace/sub", "error EBUSY", "make:/workspace/new", "ok")
+	_, err = w.guarded(&Guard{}, Policy{Workspace: dir}, Own{Fixed: []string{dir + "/missing"}})
+	wantError(t, err, "cannot grant writing to "+dir, dir+"/missing")
+}
+
 func TestOwnFilesBehindAMount(t *testing.T) {
 	w := enter(t)
 	dir, own := ownFiles(t)

@@ -83,6 +83,7 @@ func (p *Plan) workspace(r Resolved, f Features, s Storage) {
 	if r.workspace != "" {
 		p.storage.WorkspaceBytes, p.storage.WorkspaceInodes = 0, 0
 		p.lend(wire.Stage{Source: r.workspace, Write: true, Own: true}, f, Workspace)
+		p.maskIn(r, placed{grant{target: Workspace}, Workspace})
 		return
 	}
 	p.tmpfs(Workspace, 0o755, s.WorkspaceBytes, s.WorkspaceInodes, false)
