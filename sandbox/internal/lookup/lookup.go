@@ -79,7 +79,7 @@ func (l *lookup) step() error {
 	if name == "" || name == "." {
 		return nil
 	}
-	next, err := unix.Openat(l.at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	next, err := l.open(name)
 	if err != nil {
 		return err
 	}
@@ -95,6 +95,17 @@ func (l *lookup) step() error {
 	}
 	l.move(next, filepath.Join(l.here, name))
 	return nil
+}
+
+// open opens a name. It asks for a folder first: nothing else has an automount (autofs) mount
+// what it stands for.
+func (l *lookup) open(name string) (int, error) {
+	const flags = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(l.at, name, flags|unix.O_DIRECTORY, 0)
+	if err == unix.ENOTDIR {
+		return unix.Openat(l.at, name, flags, 0)
+	}
+	return fd, err
 }
 
 // follow puts a link's target before what is still to go.
