@@ -280,3 +280,21 @@ func lives(pid string) bool {
 	_, rest, _ := strings.Cut(string(raw), ") ")
 	return err == nil && !strings.HasPrefix(rest, "Z")
 }
+
+// A host that is protected from the OOM killer has no tools that are.
+func TestToolsAreNotProtectedFromTheOOMKiller(t *testing.T) {
+	const file = "/proc/self/oom_score_adj"
+	was, err := os.ReadFile(file)
+	must(t, err)
+	w := enter(t)
+	for _, score := range []struct{ own, tools string }{{"300", "300"}, {"-500", "0"}} {
+		if err := os.WriteFile(file, []byte(score.own), 0); err != nil {
+			t.Skip("missing: CAP_SYS_RESOURCE (to lower oom_score_adj)")
+		}
+		defer os.WriteFile(file, was, 0)
+		must(t, w.Restart())
+		if got := w.run(w.plan(Policy{}, Task{}), "do", "read:"+file).output(); strings.TrimSpace(got) != score.tools {
+			t.Errorf("of a host with %q a tool has %q, want %q", score.own, got, score.tools)
+		}
+	}
+}
