@@ -159,13 +159,16 @@ func TestClosingTheHostLeavesCallsAlone(t *testing.T) {
 	must(t, w.Close())
 }
 
-func zygotePID(t *testing.T) int {
+func zygotePID(t *testing.T) (pid int) {
 	t.Helper()
-	pids := children(t, os.Getpid(), "toolhost-zygote")
-	if len(pids) != 1 {
-		t.Fatalf("zygotes %v, want one", pids)
-	}
-	return pids[0]
+	wait.Until(t, "there is one zygote", func() bool { // whose name is there a little later than it
+		pids := zygotes(t)
+		if len(pids) == 1 {
+			pid = pids[0]
+		}
+		return len(pids) == 1
+	})
+	return pid
 }
 
 func TestADeadZygoteIsReplaced(t *testing.T) {

@@ -13,7 +13,7 @@ func TestADescribeIsThatOfItsSecrets(t *testing.T) {
 		return flightKey("", Request{Tool: Tool{Adapter: true}, Secrets: secrets})
 	}
 	one := Secret{Variable: "TOKEN", Value: "wrong"}
-	if key(one) != key(one) {
+	if first := key(one); first != key(one) {
 		t.Error("the same secrets have two keys")
 	}
 	for name, other := range map[string]Secret{

@@ -41,6 +41,7 @@ func (i *inputs) in(result mcpsdk.Result) error {
 		}
 		name, _ := json.Marshal(key) // text always can be
 		one := fields[key]
+		//lint:ignore SA1019 clients may still have a model
 		if p, is := i.requests[key].(*mcpsdk.CreateMessageWithToolsParams); is {
 			one = withField(one, "params", p.Meta[exactKey])
 		}

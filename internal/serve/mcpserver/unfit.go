@@ -98,6 +98,7 @@ func wholeRequests(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 				delete(own.Meta, exactKey)
 				r = &mcpsdk.ServerRequest[*mcpsdk.ElicitParams]{Session: by, Params: &own}
 			}
+		//lint:ignore SA1019 clients may still have a model
 		case *mcpsdk.CreateMessageWithToolsParams:
 			if raw, is := p.Meta[exactKey].(json.RawMessage); is {
 				r = &mcpsdk.ServerRequest[*exactSampling]{Session: by, Params: &exactSampling{p, raw}}
