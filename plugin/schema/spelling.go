@@ -3,6 +3,7 @@ package schema
 import (
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -15,7 +16,7 @@ const (
 )
 
 // keywords are all that the library reads.
-var keywords = func() map[string]int {
+var keywords = sync.OnceValue(func() map[string]int {
 	all := map[string]int{"type": data, "items": subschemas, "dependencies": named} // which no field has as a tag
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -30,7 +31,7 @@ var keywords = func() map[string]int {
 		}
 	}
 	return all
-}()
+})
 
 // dropMisspelt takes from a schema what encoding/json would read as a keyword in
 // other letters, such as $REF: to JSON Schema it means nothing, and no bound counts
@@ -43,7 +44,7 @@ func dropMisspelt(node any) (dropped bool) {
 		}
 	case map[string]any:
 		for key, part := range n {
-			below, known := keywords[key]
+			below, known := keywords()[key]
 			switch {
 			case !known && misspelt(key):
 				delete(n, key)
@@ -62,7 +63,7 @@ func dropMisspelt(node any) (dropped bool) {
 }
 
 func misspelt(key string) bool {
-	for keyword := range keywords {
+	for keyword := range keywords() {
 		if strings.EqualFold(key, keyword) {
 			return true
 		}
