@@ -261,8 +261,8 @@ func (a *Approvals) give(c approvable, given api.Answer) (*KeptApproval, error) 
 	switch over, err := a.over(one); {
 	case err != nil:
 		return nil, fmt.Errorf("cannot approve for %s: %w", c.owner, err)
-	case over: // the clock was set back since the owner's token was made
-		return nil, fmt.Errorf("an approval for %s would be over at once: look at the host's clock, or approve this call alone", c.owner)
+	case over: // its token is gone, or the clock was set back since that was made
+		return nil, fmt.Errorf("an approval for %s would be over at once: its token is gone, or the host's clock was set back; approve this call alone", c.owner)
 	}
 	a.list = append(a.list, one)
 	if one.For != api.ForIdentity {

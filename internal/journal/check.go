@@ -99,8 +99,11 @@ func rested(ctx context.Context) bool {
 	}
 }
 
-// condemn ends all writing to a damaged database.
+// condemn ends all writing to a damaged database. No checkpoint changes it while the verdict
+// says which it is.
 func (j *Journal) condemn(why error) {
+	j.logMu.Lock()
+	defer j.logMu.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed || j.writer.condemned != nil {

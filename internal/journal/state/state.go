@@ -77,7 +77,8 @@ const (
 
 // Claim makes the caller the owner of a journal of its own below dir: the first
 // that nobody has. What an owner that died left open in it is closed. o's
-// MaxBytes is for the journals of all commands together.
+// MaxBytes is for the journals of all commands together, but for what those that run at the
+// same time add.
 func Claim(dir string, o journal.Options) (*journal.Journal, error) {
 	pool, err := preparePool(dir)
 	if err != nil {
@@ -89,7 +90,7 @@ func Claim(dir string, o journal.Options) (*journal.Journal, error) {
 	}
 	for n := range maxCommands {
 		own, o := filepath.Join(pool, strconv.Itoa(n+1)), o
-		o.Retention = shareOf(held, own, o.Retention)
+		o.Retention = shareOf(held, own, n+1, o.Retention) // all before it are taken
 		j, err := openOwn(own, o)
 		if !errors.Is(err, journal.ErrOwned) {
 			return j, err
@@ -133,18 +134,19 @@ func heldBytes(pool string) (map[string]int64, error) {
 	return held, err
 }
 
-// shareOf leaves the journal in dir the bytes that the others do not hold, and no less than
-// an equal share: most are idle after a time with many commands at once.
-func shareOf(held map[string]int64, dir string, r journal.Retention) journal.Retention {
+// shareOf lets the journal in dir keep what it has, with its part of what is free where so
+// many commands run, and no less than an equal share: most journals are idle after a time with
+// many commands at once.
+func shareOf(held map[string]int64, dir string, running int, r journal.Retention) journal.Retention {
 	if r.MaxBytes < 0 {
 		return r
 	}
 	all := r.Defaulted().MaxBytes
-	left := all + held[dir]
+	free := all
 	for _, bytes := range held {
-		left -= bytes
+		free -= bytes
 	}
-	r.MaxBytes = max(left, all/int64(max(len(held), 1)))
+	r.MaxBytes = max(held[dir]+free/int64(running), all/int64(max(len(held), 1)))
 	return r
 }
 
@@ -204,7 +206,7 @@ func Prune(dir string, r journal.Retention) (p Pruned, err error) {
 	for _, one := range dirs {
 		o := journal.Options{Retention: r}
 		if one != dir {
-			o.Retention = shareOf(held, one, r)
+			o.Retention = shareOf(held, one, 1, r)
 		}
 		n, found, err := pruneOne(one, o)
 		p.Turns += n

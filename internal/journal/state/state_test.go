@@ -247,11 +247,13 @@ func TestShare(t *testing.T) {
 	held := map[string]int64{"1": 10, "2": 60, "3": 0, "4": 0}
 	for _, test := range []struct {
 		dir         string
+		running     int
 		given, want int64
 	}{
-		{"1", 100, 40}, {"2", 100, 90}, {"3", 100, 30}, {"5", 100, 30}, {"3", 80, 20}, {"1", 0, journal.Retention{}.Defaulted().MaxBytes - 60}, {"1", -1, -1},
+		{"1", 1, 100, 40}, {"2", 1, 100, 90}, {"3", 1, 100, 30}, {"5", 1, 100, 30}, {"3", 1, 80, 20}, {"1", 1, 0, journal.Retention{}.Defaulted().MaxBytes - 60}, {"1", 1, -1, -1},
+		{"2", 3, 100, 70}, {"3", 3, 400, 110}, {"3", 100, 400, 100},
 	} {
-		if r := shareOf(held, test.dir, journal.Retention{MaxBytes: test.given}); r.MaxBytes != test.want {
+		if r := shareOf(held, test.dir, test.running, journal.Retention{MaxBytes: test.given}); r.MaxBytes != test.want {
 			t.Errorf("of %d bytes %s gets %d, want %d", test.given, test.dir, r.MaxBytes, test.want)
 		}
 	}

@@ -36,7 +36,7 @@ func Tend(dir string, o journal.Options) ([]Found, error) {
 		}
 		_ = os.Chtimes(one, now, now)
 		own := o
-		own.Retention = shareOf(held, one, o.Retention)
+		own.Retention = shareOf(held, one, 1, o.Retention)
 		_, found, err := pruneOne(one, own)
 		if errors.Is(err, journal.ErrOwned) {
 			continue

@@ -3,6 +3,7 @@ package argrule
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -68,17 +69,18 @@ func (r Rule) holds(v values, dirs []string) bool {
 	if !there && inverse || len(list) > maxTexts {
 		return true
 	}
-	return slices.ContainsFunc(list, func(readings []string) bool { return r.holdsFor(readings, inverse, dirs) })
+	return slices.ContainsFunc(list, func(readings []string) bool {
+		return len(readings) == 0 || r.holdsFor(readings, inverse, dirs)
+	})
 }
 
-// holdsFor judges one text by its readings: it is surely what the first of them is. Where it
-// is not sure, the rule holds.
+// holdsFor judges one text by all its readings. Where it is not sure, the rule holds.
 func (r Rule) holdsFor(readings []string, inverse bool, dirs []string) bool {
 	for _, p := range r.Patterns {
-		surely, possibly := p.match(readings[0], dirs)
-		for _, text := range readings[1:] {
-			_, perhaps := p.match(text, dirs)
-			possibly = possibly || perhaps
+		surely, possibly := true, false
+		for _, text := range readings {
+			yes, perhaps := p.match(text, dirs)
+			surely, possibly = surely && yes, possibly || perhaps
 		}
 		switch {
 		case p.not && surely:
@@ -144,8 +146,11 @@ func (v values) of(argument string) (list [][]string, there bool) {
 	return list, there
 }
 
-// texts adds those in a value, each with its readings.
+// texts adds those in a value, each with its readings, up to one more than are compared.
 func texts(list [][]string, value any) [][]string {
+	if len(list) > maxTexts {
+		return list
+	}
 	switch v := value.(type) {
 	case nil:
 	case string:
@@ -167,13 +172,26 @@ func texts(list [][]string, value any) [][]string {
 	return list
 }
 
-// readings are what a number is to tools: a whole one with all its digits, and what float64
-// makes of it (RFC 8259, section 6).
+// maxNumberBytes is what a number has at most that a tool is given (package wirejson).
+const maxNumberBytes = 1000
+
+// maxExact is the largest whole number up to which float64 has them all (RFC 8259, section 6).
+const maxExact = 1 << 53
+
+// readings are what a number is to tools: what float64 makes of it, and a large one with all
+// its digits. There are none of a number that is too large or too long.
 func readings(n json.Number) (list []string) {
-	if whole, ok := new(big.Rat).SetString(n.String()); ok && whole.IsInt() {
-		list = append(list, whole.Num().String())
+	f, err := n.Float64()
+	if err != nil || len(n) > maxNumberBytes {
+		return nil
 	}
-	f, _ := n.Float64()
 	raw, _ := json.Marshal(f)
-	return append(list, string(raw))
+	list = []string{string(raw)}
+	if math.Abs(f) < maxExact {
+		return list
+	}
+	if exact, ok := new(big.Rat).SetString(n.String()); ok && exact.IsInt() {
+		list = append(list, exact.Num().String())
+	}
+	return list
 }

@@ -242,31 +242,51 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// A number matches by all the digits of a whole one, and as float64 has it; it is surely the
-// former.
+// A number matches by what float64 makes of it, and a large one by all its digits. It is
+// surely what both are.
 func TestNumbers(t *testing.T) {
 	const id = "1234567890123456789"
 	for arguments, patterns := range map[string][]string{
-		`{"path":` + id + `}`:                       {id, "1234567890123456800"},
-		`{"path":1.234567890123456789e18}`:          {id},
-		`{"path":[1, {"a":` + id + `.0}]}`:          {id, "1"},
-		`{"path":1e3}`:                              {"1000"},
-		`{"path":1e21}`:                             {"1e+21", "1000000000000000000000"},
-		`{"path":0.5}`:                              {"0.5"},
-		`{"path":` + strings.Repeat("9", 300) + `}`: {strings.Repeat("9", 300)},
+		`{"path":` + id + `}`:                          {id, "1234567890123456800", "!" + id},
+		`{"path":1.234567890123456789e18}`:             {id},
+		`{"path":[1, {"a":` + id + `.0}]}`:             {id, "1"},
+		`{"path":1e3}`:                                 {"1000", "!1"},
+		`{"path":1e21}`:                                {"1e+21", "1000000000000000000000"},
+		`{"path":0.5}`:                                 {"0.5"},
+		`{"path":` + strings.Repeat("9", 300) + `}`:    {strings.Repeat("9", 300)},
+		`{"path":1e400}`:                               {"x", "!1*"},
+		`{"path":1e1000001}`:                           {"x", "!1*"},
+		`{"path":5.` + strings.Repeat("0", 1000) + `}`: {"x", "!5"},
 	} {
 		for _, pattern := range patterns {
 			if !holds(t, arguments, pattern) {
-				t.Errorf("%s: %q does not hold", arguments, pattern)
+				t.Errorf("%.60s: %.30q does not hold", arguments, pattern)
 			}
 		}
 	}
-	for arguments, pattern := range map[string]string{`{"path":` + id + `}`: "1234567890123456788", `{"path":5}`: "50", `{"path":0e999999999}`: "1"} {
-		if holds(t, arguments, pattern) {
-			t.Errorf("%s: %q holds", arguments, pattern)
+	for arguments, patterns := range map[string][]string{
+		`{"path":` + id + `}`:       {"1234567890123456788"},
+		`{"path":5}`:                {"50", "!5"},
+		`{"path":1000.0}`:           {"!1000"},
+		`{"path":1e-999999}`:        {"1", "!0"},
+		`{"path":0e999999999}`:      {"1", "!0"},
+		`{"path":9007199254740992}`: {"!9007199254740992"},
+	} {
+		for _, pattern := range patterns {
+			if holds(t, arguments, pattern) {
+				t.Errorf("%s: %q holds", arguments, pattern)
+			}
 		}
 	}
-	if holds(t, `{"path":`+id+`}`, "!"+id) || !holds(t, `{"path":`+id+`}`, "!1234567890123456800") || holds(t, `{"path":1000.0}`, "!1000") {
-		t.Error("the inverse of a number")
+}
+
+// Numbers that would be long texts are not written out, and there are no more texts than are
+// compared.
+func TestManyNumbers(t *testing.T) {
+	for _, number := range []string{"1e999999", "1e-999999", "1e308"} {
+		arguments := `{"path":[` + strings.Repeat(number+",", 100_000) + `1]}`
+		if list, _ := readTexts(json.RawMessage(arguments), nil).of("path"); len(list) > maxTexts+1 || !holds(t, arguments, "x") {
+			t.Errorf("%s: %d texts", number, len(list))
+		}
 	}
 }

@@ -48,12 +48,14 @@ func (c *Catalog) pin(entry config.Tool, described *supervisor.Description) {
 	c.mu.Lock()
 	c.said[entry.Name] = tools
 	c.mu.Unlock()
-	err := file.First(tools)
-	if err == nil && file.Extend(offers) != nil {
-		return // hold reads it, too, and says why it cannot be read
-	}
-	if err != nil {
+	if err := file.First(tools); err != nil {
 		c.warn(entry.Source, entry.Name, "what its tools say is not kept, and a change of it goes unseen: %v", err)
+		return
+	}
+	if err := file.Extend(offers); err != nil {
+		if _, unreadable := file.Read(); unreadable == nil { // else hold says so
+			c.warn(entry.Source, entry.Name, "what it says beside its tools cannot be kept, and is held back where it is not: %v", err)
+		}
 	}
 }
 
