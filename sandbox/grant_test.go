@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -143,9 +144,32 @@ func TestPlacesOfGrants(t *testing.T) {
 		dir + "/hidden":               dir + "/hidden",
 		dir + "/usr/local":            dir + "/usr/local",
 	} {
-		got := Resolved{grants: []grant{{source: "elsewhere", target: target}}}.place(l)
+		got := Resolved{grants: []grant{{source: want, target: target}}}.place(l)
 		if got[0].at != want {
 			t.Errorf("%s is at %s, want %s", target, got[0].at, want)
+		}
+		got = Resolved{grants: []grant{{source: "elsewhere", target: target}}}.place(l)
+		if got[0].at != target {
+			t.Errorf("%s, which led elsewhere when it was opened, is at %s", target, got[0].at)
+		}
+	}
+}
+
+// A tool that may write a folder cannot place a grant below it over the programs of another
+// call: where a link leads by its text is not where it leads.
+func TestALinkPlacesNothingOverPrograms(t *testing.T) {
+	dir := realTemp(t)
+	up := strings.Repeat("../", strings.Count(dir, "/")+1)
+	deep := strings.TrimSuffix(strings.Repeat("d/", strings.Count(dir, "/")+1), "/")
+	must(t, os.MkdirAll(filepath.Join(dir, deep), 0o755))
+	must(t, os.MkdirAll(dir+"/usr/bin", 0o755)) // which the link leads to
+	must(t, os.Symlink(deep, dir+"/s"))
+	must(t, os.Symlink("s/"+up+"usr/bin", dir+"/modules"))
+	r, err := Policy{Read: []string{dir, dir + "/modules"}}.Resolve()
+	must(t, err)
+	for _, g := range r.place(layout{binds: []string{"/usr"}}) {
+		if g.at == "/usr/bin" {
+			t.Errorf("%s is at %s", g.source, g.at)
 		}
 	}
 }

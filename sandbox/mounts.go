@@ -78,4 +78,5 @@ var kernelTypes = map[string]bool{
 	"proc": true, "sysfs": true, "devtmpfs": true, "devpts": true, "cgroup": true, "cgroup2": true, "securityfs": true,
 	"debugfs": true, "tracefs": true, "bpf": true, "configfs": true, "pstore": true, "efivarfs": true, "selinuxfs": true,
 	"binfmt_misc": true, "mqueue": true, "fusectl": true, "nsfs": true,
+	"hugetlbfs": true, // whose pages are the machine's, and count to no memory limit
 }

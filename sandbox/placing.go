@@ -19,7 +19,8 @@ const maxPlacing = 40
 
 // place finds where grants are mounted, in the order of the mounts. That is the path by
 // which they were named, but where the call itself sees a link on it, in the runtime or
-// in another grant: nothing can be mounted on a link, so it is where that leads.
+// in another grant: nothing can be mounted on a link, so it is where that leads, if that
+// is what was opened.
 func (r Resolved) place(l layout) []placed {
 	list := make([]placed, len(r.grants))
 	for i, g := range r.grants {
@@ -31,6 +32,11 @@ func (r Resolved) place(l layout) []placed {
 			if g := &list[i]; g.source != g.target { // else there is no link
 				moved = g.follow(l, list) || moved
 			}
+		}
+	}
+	for i := range list { // what links say now must not place it elsewhere: a tool may write them
+		if g := &list[i]; g.at != g.source {
+			g.at = g.target
 		}
 	}
 	slices.SortStableFunc(list, func(a, b placed) int {

@@ -52,6 +52,7 @@ func (e *SetupError) remedy() string {
 		return cmp.Or(namespaceLimitRemedy(""), "raise the sysctls user.max_*_namespaces, one of which is reached")
 	case e.Step == wire.StepClone && errors.Is(e.Err, unix.EPERM):
 		return userNamespaceRemedy()
+	case !e.ofGrants():
 	case strings.HasPrefix(e.Step, wire.StepShow):
 		return "something else that the call is granted has a link or a file in its way; grant what that leads to, or leave one of the two out"
 	case strings.HasPrefix(e.Step, wire.StepProtect):
@@ -60,11 +61,16 @@ func (e *SetupError) remedy() string {
 	return remedy
 }
 
-// ofGrants says whether it was a step of what the call is granted.
+// ofGrants says whether it was a step of what the call is granted, which failed for that. A
+// mount can fail for what the machine lacks, too.
 func (e *SetupError) ofGrants() bool {
-	return slices.ContainsFunc([]string{wire.StepStage, wire.StepMap, wire.StepShow, wire.StepProtect}, func(step string) bool {
-		return strings.HasPrefix(e.Step, step)
-	})
+	of := func(step string) bool { return strings.HasPrefix(e.Step, step) }
+	if of(wire.StepShow) || of(wire.StepProtect) {
+		return slices.ContainsFunc([]error{unix.ELOOP, unix.ENOTDIR, unix.ENOENT, unix.EEXIST, unix.EROFS, unix.ESTALE, unix.EXDEV}, func(why error) bool {
+			return errors.Is(e.Err, why)
+		})
+	}
+	return of(wire.StepStage) || of(wire.StepMap)
 }
 
 // networkRemedies are those of the steps that only calls with network grants have.

@@ -78,28 +78,42 @@ func TestConnectingIsGivenUp(t *testing.T) {
 	}
 }
 
-// A server that fails for one family of addresses leaves those of the other.
+// A server that fails for one family of addresses, or says nothing, leaves those of the other.
 func TestAFamilyThatCannotBeLookedUp(t *testing.T) {
-	for _, test := range []struct {
-		has  dnsmessage.Type
-		body dnsmessage.ResourceBody
-		want string
+	a, aaaa := &dnsmessage.AResource{A: [4]byte{93, 184, 216, 34}}, &dnsmessage.AAAAResource{AAAA: netip.MustParseAddr("2606::1").As16()}
+	fails := func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeServerFailure }
+	silent := func(m *dnsmessage.Message) { m.Response = false }
+	nowhere := func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeNameError }
+	empty := func(*dnsmessage.Message) {}
+	for name, test := range map[string]struct {
+		four, six dnsmessage.ResourceBody
+		other     func(*dnsmessage.Message)
+		want      string
+		missing   bool
 	}{
-		{dnsmessage.TypeA, &dnsmessage.AResource{A: [4]byte{93, 184, 216, 34}}, "[93.184.216.34:443]"},
-		{dnsmessage.TypeAAAA, &dnsmessage.AAAAResource{AAAA: netip.MustParseAddr("2606::1").As16()}, "[[2606::1]:443]"},
-		{dnsmessage.TypeTXT, nil, "[]"},
+		"IPv4 alone, failing":    {a, nil, fails, "[93.184.216.34:443]", false},
+		"IPv4 alone, silent":     {a, nil, silent, "[93.184.216.34:443]", false},
+		"IPv4 alone":             {a, nil, empty, "[93.184.216.34:443]", false},
+		"IPv6 alone, failing":    {nil, aaaa, fails, "[[2606::1]:443]", false},
+		"both":                   {a, aaaa, fails, "[[2606::1]:443 93.184.216.34:443]", false},
+		"neither, failing":       {nil, nil, fails, "[]", false},
+		"neither, no such names": {nil, nil, nowhere, "[]", true},
 	} {
-		var asked atomic.Int64
-		n := newNames(Session{Limits: network.Limits{Dial: time.Minute}}, &world{resolver: saying(t, &asked, func(m *dnsmessage.Message) {
-			q := m.Questions[0]
-			if m.RCode = dnsmessage.RCodeServerFailure; q.Type == test.has {
-				m.RCode = dnsmessage.RCodeSuccess
-				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 60}, Body: test.body}}
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			n := newNames(Session{Limits: network.Limits{Dial: time.Minute}}, &world{resolver: saying(t, &asked, func(m *dnsmessage.Message) {
+				q := m.Questions[0]
+				body := map[dnsmessage.Type]dnsmessage.ResourceBody{dnsmessage.TypeA: test.four, dnsmessage.TypeAAAA: test.six}[q.Type]
+				if body == nil {
+					test.other(m)
+					return
+				}
+				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 60}, Body: body}}
+			})})
+			list, err := n.addresses(t.Context(), "a.test", 443)
+			if got := fmt.Sprint(list); got != test.want || (err == nil) != (test.want != "[]") || n.resolve("a.test").missing() != test.missing {
+				t.Errorf("%s, %v", got, err)
 			}
-		})})
-		list, err := n.addresses(t.Context(), "a.test", 443)
-		if got := fmt.Sprint(list); got != test.want || (err == nil) != (test.body != nil) {
-			t.Errorf("only %v answered: %s, %v", test.has, got, err)
-		}
+		})
 	}
 }

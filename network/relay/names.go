@@ -36,27 +36,69 @@ type lookup struct {
 // lookUp begins one of an absolute name, for the host's search list is not a call's. kind
 // is that of net.Resolver's LookupNetIP.
 func (w *world) lookUp(kind, name string, within time.Duration) *lookup {
-	l := &lookup{done: make(chan struct{})}
-	go func() {
-		defer close(l.done)
+	return begin(func(l *lookup) {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
 		l.addrs, l.err = w.resolver.LookupNetIP(ctx, kind, name+".")
-		if kind == "ip" && !l.answered() {
-			l.addEach(ctx, w.resolver, name)
-		}
+	})
+}
+
+func begin(look func(*lookup)) *lookup {
+	l := &lookup{done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		look(l)
 		l.at = time.Now()
 	}()
 	return l
 }
 
-// addEach asks for the addresses of each family by itself: a server that fails for one does
-// not take away what the name has in the other.
-func (l *lookup) addEach(ctx context.Context, from *net.Resolver, name string) {
-	for _, kind := range []string{"ip4", "ip6"} {
-		if addrs, err := from.LookupNetIP(ctx, kind, name+"."); err == nil {
-			l.addrs, l.err = append(l.addrs, addrs...), nil
-		}
+// lookUpAll begins one of both families, each by itself: a server that fails for one, or says
+// nothing, does not take away the other's addresses. IPv6 comes first (RFC 8305, section 4).
+func (w *world) lookUpAll(name string, within time.Duration) *lookup {
+	return begin(func(l *lookup) {
+		six, four := w.lookUp("ip6", name, within), w.lookUp("ip4", name, within)
+		awaitBoth(six, four)
+		l.join(six)
+		l.join(four)
+	})
+}
+
+// otherFamily is how long the addresses of one family wait for those of the other.
+const otherFamily = time.Second
+
+func awaitBoth(a, b *lookup) {
+	select {
+	case <-a.done:
+	case <-b.done:
+		a, b = b, a
+	}
+	if len(a.addrs) == 0 {
+		<-b.done
+		return
+	}
+	late := time.NewTimer(otherFamily)
+	defer late.Stop()
+	select {
+	case <-b.done:
+	case <-late.C:
+	}
+}
+
+// join adds what a part of the lookup has found. Where nothing was, a failure says more than
+// that there is no such name.
+func (l *lookup) join(part *lookup) {
+	select {
+	case <-part.done:
+	default:
+		return
+	}
+	l.addrs = append(l.addrs, part.addrs...)
+	switch {
+	case len(l.addrs) > 0:
+		l.err = nil
+	case l.err == nil || l.missing():
+		l.err = part.err
 	}
 }
 
@@ -121,7 +163,7 @@ func (n *names) resolve(name string) *lookup {
 	if len(n.known) >= maxKnown {
 		n.known = map[string]*lookup{}
 	}
-	l := n.world.lookUp("ip", name, n.spec.Limits.Dial)
+	l := n.world.lookUpAll(name, n.spec.Limits.Dial)
 	n.known[name] = l
 	return l
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/toolhost/toolhost/network"
 )
 
-// saying is a resolver whose server answers each query so.
+// saying is a resolver whose server answers each query so, but for what is no response then.
 func saying(t *testing.T, asked *atomic.Int64, answer func(*dnsmessage.Message)) *net.Resolver {
 	return &net.Resolver{PreferGo: true, StrictErrors: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -35,7 +35,9 @@ func saying(t *testing.T, asked *atomic.Int64, answer func(*dnsmessage.Message))
 				_ = m.Unpack(raw)
 				asked.Add(1)
 				m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
-				answer(&m)
+				if answer(&m); !m.Response {
+					continue
+				}
 				raw, _ = m.Pack()
 				_, _ = theirs.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(raw))), raw...))
 			}
