@@ -250,8 +250,16 @@ func TestShare(t *testing.T) {
 		running     int
 		given, want int64
 	}{
-		{"1", 1, 100, 40}, {"2", 1, 100, 90}, {"3", 1, 100, 30}, {"5", 1, 100, 30}, {"3", 1, 80, 20}, {"1", 1, 0, journal.Retention{}.Defaulted().MaxBytes - 60}, {"1", 1, -1, -1},
-		{"2", 3, 100, 70}, {"3", 3, 400, 110}, {"3", 100, 400, 100},
+		{"1", 1, 100, 40},
+		{"2", 1, 100, 90},
+		{"3", 1, 100, 30},
+		{"5", 1, 100, 30},
+		{"3", 1, 80, 20},
+		{"1", 1, 0, journal.Retention{}.Defaulted().MaxBytes - 60},
+		{"1", 1, -1, -1},
+		{"2", 3, 100, 70},
+		{"3", 3, 400, 110},
+		{"3", 100, 400, 100},
 	} {
 		if r := shareOf(held, test.dir, test.running, journal.Retention{MaxBytes: test.given}); r.MaxBytes != test.want {
 			t.Errorf("of %d bytes %s gets %d, want %d", test.given, test.dir, r.MaxBytes, test.want)

@@ -179,7 +179,7 @@ const maxNumberBytes = 1000
 const maxExact = 1 << 53
 
 // readings are what a number is to tools: what float64 makes of it, and a large one with all
-// its digits. There are none of a number that is too large or too long.
+// its digits; nil if it is too large or too long.
 func readings(n json.Number) (list []string) {
 	f, err := n.Float64()
 	if err != nil || len(n) > maxNumberBytes {
