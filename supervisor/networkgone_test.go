@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/lab"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -98,7 +99,7 @@ func TestAKeptProcessHasTheResolverOfItsCalls(t *testing.T) {
 	eventually(t, "the idle process has ended", func() bool { return host.Host().Kept == 0 })
 
 	r := kept("count", `{}`, supervisor.Keep{})
-	r.Sandbox = &supervisor.Policy{Network: "host"}
+	r.Sandbox = &supervisor.Policy{Network: "host", Allow: []string{sandbox.FeatureLandlockScope}}
 	wantServed(t, call(t, host, r), api.InstanceFresh, 1)
 	wantServed(t, call(t, host, r), api.InstanceReused, 2)
 	replace(t, "/etc/resolv.conf")

@@ -63,6 +63,9 @@ func TestReadyAfterACallsOwnFailure(t *testing.T) {
 // Nor does what one call is granted and cannot be shown: here another tool has replaced
 // the folder that it lies in by a link.
 func TestReadyAfterAGrantInVain(t *testing.T) {
+	if os.Getenv("TOOLHOST_VM") != "" {
+		t.Skip("needs a file system with id-mapped mounts for the grants, which the VM does not have")
+	}
 	host := newHost(t, nothingWaits)
 	dir := t.TempDir()
 	one := request("echo", `{"text":"x"}`)

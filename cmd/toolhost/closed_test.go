@@ -11,6 +11,7 @@ import (
 // A command whose output nobody reads any more leaves nothing behind.
 func TestClosedOutputLeavesNothing(t *testing.T) {
 	t.Parallel()
+	wholeSystem(t)
 	dir, err := os.MkdirTemp("", "th") // a short path, for sockets
 	if err != nil {
 		t.Fatal(err)
