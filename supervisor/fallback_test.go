@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -26,7 +27,7 @@ func TestWithoutPIDNamespace(t *testing.T) {
 	c := s.Start(t.Context(), Request{
 		Tool: Tool{Path: self, Name: "children"}, Arguments: json.RawMessage(`{"n":20,"text":"orphan"}`),
 		Sandbox: &sandbox.Policy{Tier: sandbox.TierNone},
-		Limits:  Limits{Pids: 2000, MemoryBytes: 1 << 30}, Grace: 1, Events: events,
+		Limits:  Limits{Pids: 2000, MemoryBytes: 1 << 30}, Grace: 1, Events: events, Timeout: wait.Bound, // the VM is slow
 	})
 	for children := false; !children; {
 		select {
