@@ -81,6 +81,7 @@ func TestConnectingIsGivenUp(t *testing.T) {
 // A server that fails for one family of addresses, or says nothing, leaves those of the other.
 func TestAFamilyThatCannotBeLookedUp(t *testing.T) {
 	a, aaaa := &dnsmessage.AResource{A: [4]byte{93, 184, 216, 34}}, &dnsmessage.AAAAResource{AAAA: netip.MustParseAddr("2606::1").As16()}
+	mapped := &dnsmessage.AAAAResource{AAAA: netip.MustParseAddr("::ffff:127.0.0.1").As16()}
 	fails := func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeServerFailure }
 	silent := func(m *dnsmessage.Message) { m.Response = false }
 	nowhere := func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeNameError }
@@ -95,6 +96,7 @@ func TestAFamilyThatCannotBeLookedUp(t *testing.T) {
 		"IPv4 alone, silent":     {a, nil, silent, "[93.184.216.34:443]", false},
 		"IPv4 alone":             {a, nil, empty, "[93.184.216.34:443]", false},
 		"IPv6 alone, failing":    {nil, aaaa, fails, "[[2606::1]:443]", false},
+		"IPv4 in IPv6":           {nil, mapped, nowhere, "[127.0.0.1:443]", false},
 		"both":                   {a, aaaa, fails, "[[2606::1]:443 93.184.216.34:443]", false},
 		"neither, failing":       {nil, nil, fails, "[]", false},
 		"neither, no such names": {nil, nil, nowhere, "[]", true},

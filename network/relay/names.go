@@ -61,6 +61,12 @@ func (w *world) lookUpAll(name string, within time.Duration) *lookup {
 		awaitBoth(six, four)
 		l.join(six)
 		l.join(four)
+		if _, mapped := errors.AsType[*net.AddrError](l.err); mapped { // IPv4 in IPv6, which is of neither family
+			both := w.lookUp("ip", name, within)
+			<-both.done
+			l.err = both.err
+			l.join(both)
+		}
 	})
 }
 
