@@ -8,8 +8,15 @@ import (
 // A strict client refuses a whole list for one entry that its protocol does not have:
 // what one server has written wrongly would take away what all others offer.
 
-// withoutNulls is an entry of a list without its fields that are null, for they are
-// optional, not null. A _meta is its author's.
+// mayLack are the fields of entries that may be left out, and those of their icons,
+// annotations and arguments. What the protocol does not have is passed on as it is.
+var mayLack = map[string]bool{
+	"title": true, "description": true, "mimeType": true, "size": true, "icons": true, "annotations": true, "arguments": true, "_meta": true,
+	"sizes": true, "theme": true, "audience": true, "priority": true, "lastModified": true, "required": true, "outputSchema": true, "execution": true,
+	"readOnlyHint": true, "destructiveHint": true, "idempotentHint": true, "openWorldHint": true,
+}
+
+// withoutNulls is an entry of a list without its optional fields that are null.
 func withoutNulls(value json.RawMessage) json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) == nil && list != nil {
@@ -21,12 +28,12 @@ func withoutNulls(value json.RawMessage) json.RawMessage {
 	}
 	return edited(value, func(name string, one json.RawMessage) json.RawMessage {
 		switch {
-		case string(one) == "null":
+		case mayLack[name] && string(one) == "null":
 			return nil
-		case name == "_meta":
-			return one
+		case name == "icons", name == "annotations", name == "arguments":
+			return withoutNulls(one)
 		}
-		return withoutNulls(one)
+		return one
 	})
 }
 
