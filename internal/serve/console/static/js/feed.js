@@ -12,7 +12,6 @@ const roundIdleMs = 300; // a stream that goes round moves on after this silence
 const roundMs = 2000; // and after this in any case
 const pollMs = 1000;
 const hiddenPollMs = 5000;
-const knownMs = 60_000;
 const pollTimeoutMs = 10_000;
 const clockMs = 2000; // how far our clock may be from the daemon's, unnoticed
 const silenceMs = 45_000; // the daemon sends a heartbeat every 15 s
@@ -36,7 +35,7 @@ export class Feed {
   #since = ''; // when the page was opened
   #looking = false; // at what is on record
   #recorded = true; // as far as is known
-  #known = 0; // when the daemon last said who we are; 0 before, and after a connection that is lost
+  #known = false; // who we are, since the connection was made
   #failures = 0;
   #wake = () => {};
   #poked = false;
@@ -74,7 +73,7 @@ export class Feed {
 
   /** renew asks the daemon now, perhaps for somebody else than before. */
   renew() {
-    this.#known = 0;
+    this.#known = false;
     this.poke();
   }
 
@@ -107,10 +106,8 @@ export class Feed {
   async #poll() {
     try {
       const signal = AbortSignal.timeout(pollTimeoutMs);
-      if (!this.#known || Date.now() - this.#known > knownMs) { // a reload may have changed its roles
-        this.#state.me = await this.#api.whoami(signal);
-        this.#known = Date.now();
-      }
+      if (!this.#known) this.#state.me = await this.#api.whoami(signal);
+      this.#known = true;
       const { me } = this.#state;
       // What its roles do not show is not asked for: the daemon would put that on record.
       const list = seesTurns(me) ? await this.#api.activeTurns(signal) : [];
@@ -149,7 +146,7 @@ export class Feed {
 
   #away(error) {
     this.#recorded = true; // perhaps, by another daemon
-    this.#known = 0; // its roles may be others then
+    this.#known = false; // its roles may be others then
     if (error.status === 401 || error.status === 403) {
       this.#told({ kind: error.status === 401 ? 'signedOut' : 'forbidden', error });
       return maxRetryMs;

@@ -91,7 +91,7 @@ class Live {
   #updateAsks(all) {
     // A card that goes hands the focus on.
     const had = this.#askList.contains(document.activeElement);
-    this.#asks.sync(all.filter((a) => !a.partial), (a) => a.interactionId + mayAnswer(this.#context.state.me, a));
+    this.#asks.sync(all.filter((a) => !a.partial), (a) => a.interactionId);
     show(this.#noAsks, all.length === 0);
     if (had && !this.#askList.contains(document.activeElement)) this.#toAsks();
   }
