@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/plugin/host"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
@@ -208,20 +210,12 @@ func infoOf(path string, d *supervisor.Description, tool *pluginv1.ToolDescripti
 	}
 }
 
+// claimsOf are the claims that change how calls are made.
 func claimsOf(tool *pluginv1.ToolDescription) []string {
-	a := tool.GetAnnotations()
 	claims := []string{}
-	for _, c := range []struct {
-		name string
-		on   bool
-	}{
-		{"read-only", a.GetReadOnly()},
-		{"idempotent", a.GetIdempotent()},
-		{"destructive", a.GetDestructive()},
-		{"exclusive", tool.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE},
-	} {
-		if c.on {
-			claims = append(claims, c.name)
+	for _, claim := range host.Claims(tool.GetAnnotations(), tool.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE) {
+		if !slices.Contains([]string{"additive", "open-world", "closed-world"}, claim) {
+			claims = append(claims, claim)
 		}
 	}
 	return claims

@@ -1,12 +1,14 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/plugin/host"
 	"github.com/toolhost/toolhost/network"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
@@ -130,26 +132,6 @@ func timeoutArgument(tool *pluginv1.ToolDescription) string {
 
 // claims in words.
 func claims(tool *pluginv1.ToolDescription) string {
-	a := tool.GetAnnotations()
-	var list []string
-	for _, c := range []struct {
-		name string
-		on   bool
-	}{
-		{"read-only", a.GetReadOnly()},
-		{"idempotent", a.GetIdempotent()},
-		{"destructive", a.GetDestructive()},
-		{"additive", a != nil && a.Destructive != nil && !*a.Destructive},
-		{"open-world", a.GetOpenWorld()},
-		{"closed-world", a != nil && a.OpenWorld != nil && !*a.OpenWorld},
-		{"exclusive", tool.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE},
-	} {
-		if c.on {
-			list = append(list, c.name)
-		}
-	}
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
+	list := host.Claims(tool.GetAnnotations(), tool.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE)
+	return cmp.Or(strings.Join(list, ", "), "none")
 }

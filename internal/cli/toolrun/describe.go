@@ -12,6 +12,7 @@ import (
 
 	"github.com/docker/go-units"
 
+	"github.com/toolhost/toolhost/internal/plugin/host"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -190,25 +191,8 @@ func orNone(s string) string {
 	return terminal.OneLine(s)
 }
 
-func (t *Tool) claims() (list []string) {
-	for _, c := range []struct {
-		name string
-		on   *bool
-		says bool
-	}{
-		{"read-only", t.ReadOnly, true},
-		{"idempotent", t.Idempotent, true},
-		{"destructive", t.Destructive, true},
-		{"additive", t.Destructive, false},
-		{"open-world", t.OpenWorld, true},
-		{"closed-world", t.OpenWorld, false},
-		{"exclusive", &t.Exclusive, true},
-	} {
-		if c.on != nil && *c.on == c.says {
-			list = append(list, c.name)
-		}
-	}
-	return list
+func (t *Tool) claims() []string {
+	return host.Claims(&pluginv1.Annotations{ReadOnly: t.ReadOnly, Idempotent: t.Idempotent, Destructive: t.Destructive, OpenWorld: t.OpenWorld}, t.Exclusive)
 }
 
 func (t *Tool) hints() (list []string) {
