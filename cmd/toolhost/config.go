@@ -85,10 +85,7 @@ func loadChecked(path string) (*config.Loaded, error) {
 		problems, _ := errors.AsType[config.Problems](err)
 		all = append(all, problems...)
 	}
-	if len(all) > 0 {
-		return loaded, all
-	}
-	return loaded, nil
+	return loaded, all.Err()
 }
 
 func reportValid(w io.Writer, loaded *config.Loaded) error {

@@ -109,10 +109,7 @@ func checkParties(loaded *config.Loaded) error {
 		_, err := engine.ReadCertificate(f.Cert, f.CertKey, time.Now())
 		check("fleet.cert", err)
 	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
+	return problems.Err()
 }
 
 func newFleetKeys() *cobra.Command {

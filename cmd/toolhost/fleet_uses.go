@@ -80,10 +80,7 @@ func checkFleet(loaded *config.Loaded) error {
 			check(entry.MCP.Tools[name])
 		}
 	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
+	return problems.Err()
 }
 
 func remedyOf(entry config.Tool) string {

@@ -69,7 +69,7 @@ func TestWhatTheChainLacks(t *testing.T) {
 	step("a session")
 	edit(t, s, func(f *file) { f.Tokens[0].Roles = []access.Role{access.Admin} })
 	step("another role", "somebody unknown change ci")
-	edit(t, s, func(f *file) { f.Tokens[0].Hash = hashOf("mine") })
+	edit(t, s, func(f *file) { f.Tokens[0].Hash = HashOf("mine") })
 	step("another secret", "somebody unknown change ci")
 	edit(t, s, func(f *file) { f.Tokens[0].Tools[1] += "*" })
 	step("the end of a long list of tools", "somebody unknown change ci")

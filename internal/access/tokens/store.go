@@ -216,7 +216,7 @@ func (s *Store) Create(spec Spec) (secret string, made Token, err error) {
 	}
 	secret, id := generate()
 	now := s.now().UTC()
-	made = Token{ID: id, Name: spec.Name, Roles: spec.Roles, Tools: spec.Tools, Hash: hashOf(secret), Created: now, By: spec.By}
+	made = Token{ID: id, Name: spec.Name, Roles: spec.Roles, Tools: spec.Tools, Hash: HashOf(secret), Created: now, By: spec.By}
 	if spec.Life > 0 {
 		made.Expires = now.Add(spec.Life)
 	}
@@ -312,7 +312,7 @@ func (s *Store) Login(of Holder, life time.Duration, by string) (secret string, 
 	err = s.change(func(f *file) error {
 		f.makeRoom(maxOwnSessions, func(t Token) bool { return t.Session != nil && t.By == by })
 		f.makeRoom(maxSessions, func(t Token) bool { return t.Session != nil })
-		f.Tokens = append(f.Tokens, Token{ID: id, Hash: hashOf(secret), Created: now, Expires: expires, By: by, Session: &of})
+		f.Tokens = append(f.Tokens, Token{ID: id, Hash: HashOf(secret), Created: now, Expires: expires, By: by, Session: &of})
 		return nil
 	})
 	return secret, expires, err

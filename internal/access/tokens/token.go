@@ -105,14 +105,15 @@ func IDOf(secret string) (id string, ok bool) {
 	return secret[len(Prefix) : len(Prefix)+10], true
 }
 
-func hashOf(secret string) string {
+// HashOf is the SHA-256 of a secret, in hexadecimal: all that is kept of one.
+func HashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
 // is compares in constant time.
 func (t Token) is(secret string) bool {
-	return subtle.ConstantTimeCompare([]byte(t.Hash), []byte(hashOf(secret))) == 1
+	return subtle.ConstantTimeCompare([]byte(t.Hash), []byte(HashOf(secret))) == 1
 }
 
 // file is what is on disk.

@@ -22,10 +22,7 @@ func CheckGroups(loaded *config.Loaded) error {
 	for _, a := range loaded.Access {
 		check("access."+a.Name+".group", a.GroupName)
 	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
+	return problems.Err()
 }
 
 // groupID returns the id of a group; -1 for an empty name.

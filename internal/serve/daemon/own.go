@@ -85,10 +85,7 @@ func CheckGrants(loaded *config.Loaded, dir string) error {
 			check(t.MCP.Tools[name])
 		}
 	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
+	return problems.Err()
 }
 
 // CheckPolicy is CheckGrants for grants that are in no file.

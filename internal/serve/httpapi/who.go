@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -138,7 +137,7 @@ func (s *authenticator) bearer(token string, all bool) (who caller, ok bool, err
 
 // fileHolder bears the one token of the state folder, which does not end.
 func (s *authenticator) fileHolder() caller {
-	return caller{Identity: access.Identity{Name: "token", Roles: []access.Role{access.Admin}}, holder: tokens.Holder{FileHash: hashOf(s.config.Token)}}
+	return caller{Identity: access.Identity{Name: "token", Roles: []access.Role{access.Admin}}, holder: tokens.Holder{FileHash: tokens.HashOf(s.config.Token)}}
 }
 
 func (s *authenticator) tokenHolder(t tokens.Token) caller {
@@ -152,7 +151,7 @@ func (s *authenticator) tokenHolder(t tokens.Token) caller {
 func (s *authenticator) sessionHolder(h tokens.Holder) (who caller, ok bool) {
 	switch {
 	case h.FileHash != "":
-		return s.fileHolder(), s.config.Token != "" && same(h.FileHash, hashOf(s.config.Token))
+		return s.fileHolder(), s.config.Token != "" && same(h.FileHash, tokens.HashOf(s.config.Token))
 	case h.Token != "":
 		t, ok := s.config.Tokens.ByID(h.Token)
 		return s.tokenHolder(t), ok
@@ -205,11 +204,6 @@ func (s *authenticator) whileKnown(ctx context.Context, who caller) (context.Con
 func same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
-}
-
-func hashOf(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }
 
 // whoami tells a client who it is.

@@ -117,7 +117,7 @@ func (r *reader) network(n *node) (any, string) {
 }
 
 func (r *reader) networkMapping(n *node) (any, string) {
-	if r.repeats(n) {
+	if _, repeated := r.distinct(n); repeated {
 		return nil, reported
 	}
 	got := reach{mode: sandbox.NetworkGrants}
@@ -152,26 +152,12 @@ func (r *reader) networkMapping(n *node) (any, string) {
 	return got, ""
 }
 
-// repeats refuses keys that stand twice.
-func (r *reader) repeats(n *node) (wrong bool) {
-	seen := map[string]*node{}
-	for _, e := range n.entries {
-		if first := seen[e.key.value]; first != nil {
-			r.twice(e.key, first)
-			wrong = true
-			continue
-		}
-		seen[e.key.value] = e.key
-	}
-	return wrong
-}
-
 func (r *reader) grantList(n *node) (grants []network.Grant, wrong string) {
 	if len(n.items) > maxItems {
 		return nil, "has more than 256 items: give fewer"
 	}
 	for _, item := range n.items {
-		if item.shape == mapping && r.repeats(item) {
+		if _, repeated := r.distinct(item); repeated {
 			wrong = reported
 			continue
 		}

@@ -86,6 +86,14 @@ type Problems []Problem
 // Error is one line for each.
 func (p Problems) Error() string { return p.join(Problem.String) }
 
+// Err is p as an error; nil without problems.
+func (p Problems) Err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
 // Long shows the source lines, too.
 func (p Problems) Long() string { return p.join(Problem.Long) }
 

@@ -120,6 +120,21 @@ func mappingsWith(name string) []string {
 	return places[:min(len(places), 3)]
 }
 
+// distinct are the entries of a mapping but those whose key stood before, which are refused.
+func (r *reader) distinct(n *node) (entries []entry, repeated bool) {
+	seen := map[string]*node{}
+	for _, e := range n.entries {
+		if first := seen[e.key.value]; first != nil {
+			r.twice(e.key, first)
+			repeated = true
+			continue
+		}
+		seen[e.key.value] = e.key
+		entries = append(entries, e)
+	}
+	return entries, repeated
+}
+
 func (r *reader) twice(n, first *node) {
 	if n.value == first.value {
 		r.complain(n, "key %s stands twice, first in line %d: take one out", quoted(n.value), first.at.Line)
@@ -183,15 +198,9 @@ func (r *reader) members(k *key, n *node, g *group, path string) {
 		r.complain(n, "there are more than %d names here: give fewer", most)
 		return
 	}
-	seen := map[string]*node{}
-	for _, e := range n.entries {
-		name := e.key.value
-		if first := seen[name]; first != nil {
-			r.twice(e.key, first)
-			continue
-		}
-		seen[name] = e.key
-		if wrong := k.names.wrong(name); wrong != "" {
+	entries, _ := r.distinct(n)
+	for _, e := range entries {
+		if wrong := k.names.wrong(e.key.value); wrong != "" {
 			r.refuse(e.key, wrong)
 			continue
 		}
