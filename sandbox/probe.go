@@ -206,7 +206,7 @@ func (h *Host) blame(ctx context.Context, f *Features, err error, into Into) {
 		h.tryNamespaces(ctx, f, into)
 		return
 	}
-	if !ok || setup.remedy() != "" { // that is none of the features
+	if !ok || setup.remedy() != "" { // not one of the features is to blame
 		f.untried = err
 		return
 	}

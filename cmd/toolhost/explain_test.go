@@ -41,7 +41,8 @@ func TestExplainWithoutASandbox(t *testing.T) {
 	}
 }
 
-// Of a server's tool the settings have their own names, whoever has set them.
+// The settings of a server's tool are listed under their own keys, whether they are set for the tool
+// or for its server.
 func TestExplainAServersTool(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "toolhost.yaml")
 	if err := os.WriteFile(path, []byte("tools: {s: {mcp: [server], pids: 9, tools: {read: {timeout: 5s, tmp: 4MiB}}}}\n"), 0o600); err != nil {

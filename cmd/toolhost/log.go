@@ -85,7 +85,7 @@ func newPrune(flags *logFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Drop old turns from the journals, and close those whose host died", Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// How long a journal is kept is the configuration's to say, whoever names its folder.
+			// The configuration decides how long journals are kept, also with --state.
 			if err := flags.configure("--config " + os.DevNull); err != nil {
 				return err
 			}

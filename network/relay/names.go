@@ -91,8 +91,8 @@ func awaitBoth(a, b *lookup) {
 	}
 }
 
-// join adds what a part of the lookup has found. Where nothing was, a failure says more than
-// that there is no such name.
+// join adds what a part of the lookup has found. Without addresses, the error of a part that
+// failed replaces one of a name that does not exist.
 func (l *lookup) join(part *lookup) {
 	select {
 	case <-part.done:

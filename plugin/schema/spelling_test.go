@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What encoding/json would take for a keyword is none, wherever a schema stands: it
-// neither applies nor costs anything.
+// A key that only encoding/json would take for a keyword is not a keyword, in any subschema:
+// it neither applies nor costs anything.
 func TestKeywordsInOtherLetters(t *testing.T) {
 	dear := `"PATTERN":"` + strings.Repeat("(?:.?){1000}", 1600) + `"`
 	for _, schema := range []string{
@@ -38,7 +38,7 @@ func TestKeywordsInOtherLetters(t *testing.T) {
 	}
 }
 
-// Names of properties and data are none either, and stay.
+// Names of properties, and keys within data, are not keywords and stay.
 func TestNamesThatLookLikeKeywords(t *testing.T) {
 	parsed, err := Parse([]byte(`{"properties":{"Type":{"Type":"null","enum":[{"Items":1}]}},"required":["Items"],"dependentRequired":{"Type":["ITEMS"]},` +
 		`"$defs":{"Enum":{"type":"string"}},"patternProperties":{"ITEM":{"$ref":"#/$defs/Enum"}}}`))

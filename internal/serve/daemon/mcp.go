@@ -53,7 +53,7 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 			settings := d.tools.loaded().MCP
 			return cmp.Or(settings.Clients[client], settings.ClientTimeout)
 		},
-		// Also where there are none: a reload may bring the first.
+		// Set even without MCP servers: a reload may add the first one.
 		Servers: func() []catalog.Server { return d.tools.current.Load().catalog.Servers() },
 		Renew:   func(ctx context.Context, entry string) error { return d.tools.current.Load().catalog.Renew(ctx, entry) },
 	}

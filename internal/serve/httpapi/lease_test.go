@@ -50,8 +50,8 @@ func TestBusyTurnsAreNotIdle(t *testing.T) {
 	}
 }
 
-// A turn is in use while one below it is active, and a host that tells of its model has not
-// forgotten it.
+// A turn is in use while a child turn is active, and a request to .../model begins its hour
+// anew.
 func TestTurnsInUseAreNotIdle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.TurnIdle = hangLimit }) // the test lets it expire

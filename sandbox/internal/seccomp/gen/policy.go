@@ -80,7 +80,7 @@ func asked(docker dockerProfile, strict bool) map[string]decision {
 		"fcntl": whether(1, refuse, allow, unix.F_SETLEASE, unix.F_SETDELEG),
 
 		// Reserved huge pages are the whole machine's, and count to no memory limit. Programs that ask for them, such as
-		// JVMs and databases, do without where there are none, which this error says.
+		// JVMs and databases, do without them on a machine that has none, as this error says.
 		"mmap": without(3, unix.MAP_HUGETLB), "memfd_create": without(1, unix.MFD_HUGETLB), "shmget": without(2, shmHugeTLB),
 
 		"setpriority": whether(0, second, refuse, unix.PRIO_PROCESS),
