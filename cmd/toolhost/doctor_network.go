@@ -45,6 +45,10 @@ func checkProxy(c *httpproxy.Config) (findings []finding) {
 			continue
 		}
 		u, err := (&httpproxy.Config{HTTPSProxy: p.value}).ProxyFunc()(&url.URL{Scheme: "https", Host: "doctor.invalid"})
+		if err == nil && u == nil {
+			findings = append(findings, finding{"network proxy", levelWarn, p.name + " cannot be read as an address, and is not used: granted names are reached directly", "set " + p.name + "=http://HOST:PORT, with % in a password as %25, or unset it"})
+			continue
+		}
 		if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
 			findings = append(findings, finding{"network proxy", levelWarn, p.name + " is not an address that begins with http://, and connections by it fail", "set " + p.name + "=http://HOST:PORT, or unset it"})
 			continue

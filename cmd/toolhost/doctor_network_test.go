@@ -22,6 +22,8 @@ func TestDoctorOfProxies(t *testing.T) {
 		"https://proxy.example:3128":            "warn: HTTPS_PROXY is not an address that begins with http://",
 		"socks5://proxy.example:1080":           "warn: HTTPS_PROXY is not an address that begins with http://",
 		"http://[::1":                           "warn: HTTPS_PROXY is not an address that begins with http://",
+		"http://user:p%ss@proxy.example:3128":   "warn: HTTPS_PROXY cannot be read as an address, and is not used",
+		"http://proxy.example:3128\r":           "warn: HTTPS_PROXY cannot be read as an address, and is not used",
 	} {
 		var said []string
 		for _, f := range checkProxy(&httpproxy.Config{HTTPSProxy: value}) {
