@@ -55,10 +55,7 @@ func finishCall(r *api.Result, flags *callFlags, command bool) error {
 	default:
 		flags.tell(present.LastWords(r) + present.Outcome(r))
 	}
-	if r.OK() && flags.out != "" && r.FilesIncomplete {
-		return exit.With(exit.Failed, nil)
-	}
-	if code := exitCode(r, command); code != exit.OK {
+	if code := flags.exitCode(r, command); code != exit.OK {
 		return exit.With(code, nil)
 	}
 	if err != nil {
@@ -95,6 +92,15 @@ func (f *callFlags) tellsOutcome(r *api.Result, command bool) bool {
 		return r.Kill.Cause != "" // or had begun to
 	}
 	return true
+}
+
+// exitCode is the result's, but for a call that is ok and whose files were not all
+// copied to --out.
+func (f *callFlags) exitCode(r *api.Result, command bool) int {
+	if r.OK() && f.out != "" && r.FilesIncomplete {
+		return exit.Failed
+	}
+	return exitCode(r, command)
 }
 
 // exitCode follows timeout(1), env(1) and the shell.

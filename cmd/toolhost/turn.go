@@ -98,7 +98,7 @@ func runTurn(flags *turnFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	return turnExit(results)
+	return flags.turnExit(results)
 }
 
 // boundsOf is a configured budget, which by default keeps nothing for an answer here.
@@ -158,10 +158,10 @@ func turnID(id string, i int, taken map[string]bool) string {
 // turnExit is the code of a whole batch: what nobody could be asked, then a host
 // that failed, then an abort. All else is a failed call: which one and why is in
 // the results, and what a model got wrong is not wrong usage.
-func turnExit(results []*api.Result) error {
+func (f *turnFlags) turnExit(results []*api.Result) error {
 	codes := map[int]bool{}
 	for _, r := range results {
-		codes[exitCode(r, false)] = true
+		codes[f.exitCode(r, false)] = true
 	}
 	delete(codes, exit.OK)
 	for _, code := range []int{exit.Headless, exit.Host, exit.Aborted} {

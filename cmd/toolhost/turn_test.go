@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/turn/format"
 )
 
@@ -38,6 +40,17 @@ func TestResultsOfNoCalls(t *testing.T) {
 	for want, args := range map[string][]string{"[]\n": {filepath.Join(dir, "list")}, "{\"role\":\"user\",\"content\":[]}\n": {"--format", "anthropic", filepath.Join(dir, "answer")}} {
 		if got := string(toolhost(t, append([]string{"turn", "--state", "none"}, args...)...)); got != want {
 			t.Errorf("turn %s prints %q, want %q", args, got, want)
+		}
+	}
+}
+
+// A call whose files were not all copied to --out is no success, as in run and exec.
+func TestTurnThatLosesFiles(t *testing.T) {
+	results := []*api.Result{{Status: api.StatusOK}, {Status: api.StatusOK, FilesIncomplete: true}}
+	for out, want := range map[string]int{"": exit.OK, "out": exit.Failed} {
+		flags := turnFlags{callFlags: callFlags{out: out}}
+		if got := exit.Of(flags.turnExit(results)).Code; got != want {
+			t.Errorf("--out %q: %d, want %d", out, got, want)
 		}
 	}
 }
