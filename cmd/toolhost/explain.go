@@ -178,13 +178,16 @@ func explainJSON(w io.Writer, e *supervisor.Explanation, manifest string, settin
 	}{e, manifest, settings, claimsOf(e.Description)}, true)
 }
 
-// nearer names files below the working directory from there.
-func nearer() *strings.Replacer {
-	here, err := os.Getwd()
-	if err != nil {
-		return strings.NewReplacer()
+// nearer names a file below the folder here from there. Its path stands alone in from,
+// behind a class or in brackets.
+func nearer(from, here string) string {
+	if here == "" || here == "/" {
+		return from
 	}
-	return strings.NewReplacer(strings.TrimSuffix(here, "/")+"/", "")
+	for _, before := range []string{", ", "("} {
+		from = strings.ReplaceAll(from, before+here+"/", before)
+	}
+	return strings.TrimPrefix(from, here+"/")
 }
 
 func explainText(w io.Writer, e *supervisor.Explanation, manifest string, settings []setting) error {
@@ -197,10 +200,10 @@ func explainText(w io.Writer, e *supervisor.Explanation, manifest string, settin
 		page(w, "", "manifest sha256 "+manifest+", to pin the pack by")
 	}
 	fmt.Fprintln(w)
-	near := nearer()
+	here, _ := os.Getwd() // without one no path is cut
 	rows := [][]string{{"SETTING", "IN FORCE", "FROM", "THE TOOL WISHED"}}
 	for _, s := range settings {
-		rows = append(rows, []string{terminal.Cell(s.Name), terminal.Cell(s.Value), terminal.Cell(near.Replace(s.From)), terminal.Cell(s.Wished)})
+		rows = append(rows, []string{terminal.Cell(s.Name), terminal.Cell(s.Value), terminal.Cell(nearer(s.From, here)), terminal.Cell(s.Wished)})
 	}
 	if err := present.Table(w, rows, 1); err != nil {
 		return err

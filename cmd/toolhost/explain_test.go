@@ -70,3 +70,21 @@ func TestExplainAServersTool(t *testing.T) {
 		t.Errorf("the limits of the network are missing in %+v", rows)
 	}
 }
+
+// Only a path's own beginning is cut, and nothing of it at the root.
+func TestNearer(t *testing.T) {
+	for _, test := range []struct{ from, here, want string }{
+		{"/srv/toolhost.yaml:3", "/srv", "toolhost.yaml:3"},
+		{"class heavy, /srv/a/toolhost.yaml:3", "/srv", "class heavy, a/toolhost.yaml:3"},
+		{"tool (/srv/toolhost.yaml:3)", "/srv", "tool (toolhost.yaml:3)"},
+		{"/mnt/srv/toolhost.yaml:3", "/srv", "/mnt/srv/toolhost.yaml:3"},
+		{"class heavy, /mnt/srv/toolhost.yaml:3", "/srv", "class heavy, /mnt/srv/toolhost.yaml:3"},
+		{"/etc/toolhost/toolhost.yaml:3", "/", "/etc/toolhost/toolhost.yaml:3"},
+		{"/etc/toolhost/toolhost.yaml:3", "", "/etc/toolhost/toolhost.yaml:3"},
+		{"--memory", "/srv", "--memory"},
+	} {
+		if got := nearer(test.from, test.here); got != test.want {
+			t.Errorf("%s in %s: %q, want %q", test.from, test.here, got, test.want)
+		}
+	}
+}
