@@ -21,21 +21,25 @@ func TestClosedOutputLeavesNothing(t *testing.T) {
 	if err := os.WriteFile(file, []byte("dirs: {runtime: run}\ntools: {t: {command: [echo, x]}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{"explain", "run"} {
+	batch := filepath.Join(dir, "batch.json")
+	if err := os.WriteFile(batch, []byte(`[{"tool":"t"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"explain", "t"}, {"run", "t"}, {"turn", "--state", "none", batch}} {
 		read, write, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = read.Close()
-		cmd := exec.Command(testBinary(t), asToolhost, command, "--config", file, "t")
+		cmd := exec.Command(testBinary(t), append([]string{asToolhost, args[0], "--config", file}, args[1:]...)...)
 		cmd.Stdout = write
 		err = cmd.Run()
 		_ = write.Close()
 		if code := cmd.ProcessState.ExitCode(); code != 141 {
-			t.Errorf("%s: status %d, %v", command, code, err)
+			t.Errorf("%s: status %d, %v", args[0], code, err)
 		}
 		if left, err := filepath.Glob(dir + "/run/h*"); err != nil || len(left) > 0 {
-			t.Errorf("%s left %q, %v", command, left, err)
+			t.Errorf("%s left %q, %v", args[0], left, err)
 		}
 	}
 }

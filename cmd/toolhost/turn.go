@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,13 +94,18 @@ func runTurn(flags *turnFlags, path string) error {
 		r.CallID = calls[i].ID
 	}
 	k.tellRefused(results)
-	if printErr := printResults(os.Stdout, calls, results, provider); printErr != nil {
+	stdout := &exit.Stdout{File: os.Stdout}
+	printErr := printResults(stdout, calls, results, provider)
+	if printErr != nil && !errors.Is(printErr, syscall.EPIPE) {
 		return hostError(printErr)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = flags.turnExit(results)
 	}
-	return flags.turnExit(results)
+	if err == nil && printErr != nil {
+		return stdout.End(printErr)
+	}
+	return err
 }
 
 // boundsOf is a configured budget, which by default keeps nothing for an answer here.
