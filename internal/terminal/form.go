@@ -19,6 +19,8 @@ type form struct {
 	schema json.RawMessage
 	fields []field
 	object bool
+	// empty: the object has no properties, and only a yes is asked for.
+	empty bool
 }
 
 // field is one value. Its schema's type is kind; json is any value.
@@ -52,6 +54,7 @@ type property struct {
 	Items       json.RawMessage   `json:"items"`
 	Format      string            `json:"format"`
 	Properties  json.RawMessage   `json:"properties"`
+	Additional  json.RawMessage   `json:"additionalProperties"`
 	Required    []string          `json:"required"`
 }
 
@@ -77,12 +80,16 @@ func readForm(q api.Interaction) form {
 		return f
 	}
 	if fields, ok := readObject(q.Schema, q.Secret); ok {
-		f.fields, f.object = fields, true
+		f.fields, f.object, f.empty = fields, true, len(fields) == 0
+	}
+	if f.empty {
+		f.fields = []field{{kind: "boolean", required: true}}
 	}
 	return f
 }
 
-// readObject takes a flat object apart; false for anything else.
+// readObject takes a flat object apart; false for anything else, such as one whose
+// properties have any names.
 func readObject(raw json.RawMessage, secret bool) (fields []field, ok bool) {
 	var p property
 	if json.Unmarshal(raw, &p) != nil || p.Type != "object" {
@@ -106,7 +113,7 @@ func readObject(raw json.RawMessage, secret bool) (fields []field, ok bool) {
 		one.required, one.secret = slices.Contains(p.Required, one.name), secret
 		fields = append(fields, one)
 	}
-	return fields, len(fields) > 0
+	return fields, len(fields) > 0 || len(p.Additional) == 0 || string(p.Additional) == "false"
 }
 
 // readField reads the schema of one simple value; false if it is of another.
@@ -306,10 +313,12 @@ func asList(list []json.RawMessage) json.RawMessage {
 
 // whole puts the values together and holds them against the schema.
 func (f form) whole(values map[string]json.RawMessage) (json.RawMessage, error) {
-	if len(values) == 0 {
+	switch {
+	case f.empty && string(values[""]) != "true", !f.object && len(values) == 0:
 		return nil, errNo
-	}
-	if !f.object {
+	case f.empty:
+		values = map[string]json.RawMessage{}
+	case !f.object:
 		return values[""], nil
 	}
 	value, err := json.Marshal(values)
