@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
@@ -46,6 +47,8 @@ type app struct {
 	// tells: the catalogue's warnings go to stderr as they come up. It is set before
 	// tools are described.
 	tells bool
+	// view, while there is one, has stderr: what is printed beside it would be drawn over.
+	view atomic.Pointer[present.View]
 }
 
 // open checks the flags, reads the configuration and makes the host. The app
@@ -129,8 +132,14 @@ func (k *app) notice(entry, share, method string, params json.RawMessage) {
 
 // warn may be called by several goroutines at once.
 func (k *app) warn(warning string) {
-	if k.tells && !k.flags.quiet && !k.flags.json && !k.flags.events {
-		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(warning))
+	if !k.tells || k.flags.quiet || k.flags.json || k.flags.events {
+		return
+	}
+	line := "toolhost: warning: " + terminal.OneLine(warning) + "\n"
+	if view := k.view.Load(); view != nil {
+		view.Print(line)
+	} else {
+		fmt.Fprint(os.Stderr, line)
 	}
 }
 

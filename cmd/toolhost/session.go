@@ -46,6 +46,7 @@ func (s *session) run() (results []*api.Result, err error) {
 	}
 	view := present.NewView(os.Stderr, present.Options{Live: !s.passes && s.flags.live(), Single: s.single})
 	defer view.Close()
+	s.view.Store(view)
 	asks := s.flags.interactor(view)
 	if asks != nil {
 		defer asks.Close()

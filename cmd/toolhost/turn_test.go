@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/turn/format"
 )
 
@@ -52,5 +53,34 @@ func TestTurnThatLosesFiles(t *testing.T) {
 		if got := exit.Of(flags.turnExit(results)).Code; got != want {
 			t.Errorf("--out %q: %d, want %d", out, got, want)
 		}
+	}
+}
+
+// What comes up while calls are shown is printed above them, and waits for a question's end.
+func TestWarningsBesideTheView(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	view := present.NewView(file, present.Options{})
+	defer view.Close()
+	k := &app{flags: &callFlags{}, tells: true}
+	k.view.Store(view)
+	said := func() string {
+		text, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	view.Lock()
+	k.warn("a\nb")
+	if got := said(); got != "" {
+		t.Errorf("said %q beside a question", got)
+	}
+	view.Unlock()
+	if got, want := said(), "toolhost: warning: a\\nb\n"; got != want {
+		t.Errorf("said %q, want %q", got, want)
 	}
 }
