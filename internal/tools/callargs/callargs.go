@@ -62,12 +62,17 @@ func Whole(value string, stdin io.Reader) (json.RawMessage, error) {
 
 // Pairs makes arguments of key=value words. A value is taken as the type that
 // the tool's JSON Schema gives the key, and a key that is repeated as a list
-// where the schema wants one. What does not fit its type goes on as text: the
+// where the schema takes one. What does not fit its type goes on as text: the
 // check against the schema then says what is wrong.
 func Pairs(words []string, schema []byte) (json.RawMessage, error) {
 	types, items := Types(schema), itemTypes(schema)
 	object := map[string]json.RawMessage{}
 	lists := map[string][]json.RawMessage{}
+	given := map[string]int{}
+	for _, word := range words {
+		key, _, _ := strings.Cut(word, "=")
+		given[key]++
+	}
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
@@ -76,10 +81,10 @@ func Pairs(words []string, schema []byte) (json.RawMessage, error) {
 		if !utf8.ValidString(word) {
 			return nil, fmt.Errorf("argument %q is not UTF-8: hand over text in UTF-8, or a file's path", strings.ToValidUTF8(key, "\uFFFD"))
 		}
-		raw, item := typed(value, types[key])
+		raw, item := typed(value, types[key], given[key] > 1)
 		switch {
 		case item:
-			raw, _ = typed(value, items[key])
+			raw, _ = typed(value, items[key], false)
 			lists[key] = append(lists[key], raw)
 		case object[key] != nil:
 			return nil, fmt.Errorf("argument %s is given twice and is not a list: leave one of them out", key)
@@ -100,21 +105,35 @@ func Pairs(words []string, schema []byte) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
-// typed encodes one value; item is true for one item of a list.
-func typed(value string, types []string) (raw json.RawMessage, item bool) {
+// typed encodes one value, of a key that may be repeated; item is true for one item of
+// a list.
+func typed(value string, types []string, repeated bool) (raw json.RawMessage, item bool) {
 	text, _ := json.Marshal(value)
+	isText, isList := slices.Contains(types, "string"), slices.Contains(types, "array")
 	switch {
-	case slices.Contains(types, "string"):
+	case isText && !(isList && repeated):
 		return text, false
-	case slices.Contains(types, "array"):
-		if strings.HasPrefix(value, "[") && json.Valid([]byte(value)) {
-			return json.RawMessage(value), false
-		}
+	case isList && (isText || !isWhole(value, types, repeated)):
 		return text, true
 	case (len(types) > 0 || composite(value)) && json.Valid([]byte(value)):
 		return json.RawMessage(value), false
 	}
 	return text, false
+}
+
+// isWhole says whether a value for what may be a list is all of it, and not an item.
+func isWhole(value string, types []string, repeated bool) bool {
+	var kind string
+	switch {
+	case strings.HasPrefix(value, "["):
+		kind = "array"
+	case repeated:
+	case strings.HasPrefix(value, "{"):
+		kind = "object"
+	case value == "null":
+		kind = "null"
+	}
+	return slices.Contains(types, kind) && json.Valid([]byte(value))
 }
 
 // composite says whether a value looks like a JSON object or list; where no

@@ -64,6 +64,30 @@ func TestPairsOfAlternatives(t *testing.T) {
 	}
 }
 
+// What may be a list is one where its key is repeated, and what else it may be where the value is that.
+func TestPairsOfListsOrElse(t *testing.T) {
+	const schema = `{"properties":{
+		"paths":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]},
+		"opts":{"anyOf":[{"type":"object"},{"type":"array","items":{"type":"object"}}]},
+		"tags":{"anyOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}]}}}`
+	for words, want := range map[string]string{
+		"paths=a":              `{"paths":"a"}`,
+		"paths=a paths=b":      `{"paths":["a","b"]}`,
+		"paths=[1] paths=b":    `{"paths":["[1]","b"]}`,
+		`opts={"a":1}`:         `{"opts":{"a":1}}`,
+		`opts=[{"a":1}]`:       `{"opts":[{"a":1}]}`,
+		`opts={"a":1} opts={}`: `{"opts":[{"a":1},{}]}`,
+		"opts={a":              `{"opts":["{a"]}`,
+		"tags=null":            `{"tags":null}`,
+		"tags=null tags=x":     `{"tags":["null","x"]}`,
+		`tags=["a"]`:           `{"tags":["a"]}`,
+	} {
+		if got, err := Pairs(strings.Fields(words), []byte(schema)); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v; want %s", words, got, err, want)
+		}
+	}
+}
+
 // The names are a plugin's: they forge no line, and are not endless.
 func TestKeysOfAPlugin(t *testing.T) {
 	types := map[string][]string{"a\nok: forged\x1b[2J": nil, strings.Repeat("b", 1000): nil}
