@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/present"
+	"github.com/toolhost/toolhost/internal/signals"
 )
 
 const maxRetries = 10
@@ -20,7 +21,7 @@ const maxRetries = 10
 func (c *callCommand) calls(daemon *remote, call api.Call) (*api.Result, error) {
 	ctx, stop := context.Background(), func() {}
 	if c.retries > 0 {
-		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		ctx, stop = signal.NotifyContext(ctx, signals.NotIgnored(os.Interrupt, syscall.SIGTERM)...)
 	}
 	defer stop()
 	results, err := api.RunAgain(ctx, []api.Call{call}, c.again(), func(ctx context.Context, _ int, calls []api.Call) ([]*api.Result, error) {

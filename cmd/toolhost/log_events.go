@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
 )
@@ -78,7 +79,7 @@ func statusOf(e journal.Event) (string, error) {
 // goOn prints events as they happen, of one turn to its end. Of a status there
 // are only the ends of calls: before, nobody knows it.
 func (f *logFlags) goOn(w io.Writer, l record, id string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), signals.NotIgnored(os.Interrupt, syscall.SIGTERM)...)
 	defer stop()
 	var failed error
 	err := l.Follow(ctx, journal.FollowOptions{TurnID: id, Last: id == ""}, func(e journal.Event) bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/serve/console"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
@@ -65,9 +66,9 @@ func (f *serveFlags) serve() error {
 		return err
 	}
 	outliveReader() // of the log
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	options.Signals = signals
+	caught := make(chan os.Signal, 4)
+	signal.Notify(caught, append(signals.NotIgnored(os.Interrupt, syscall.SIGTERM), syscall.SIGHUP)...) // SIGHUP ends nothing: it reloads
+	options.Signals = caught
 	cpus.Spare()
 	if err := daemon.Run(options); err != nil {
 		return hostError(orWithout(err))

@@ -23,6 +23,7 @@ import (
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
@@ -97,8 +98,8 @@ func (f *workerFlags) run() error {
 	}
 	defer tracer.telemetry.Close()
 	c.Tracer = tracer
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	caught := make(chan os.Signal, 4)
+	signal.Notify(caught, signals.NotIgnored(os.Interrupt, syscall.SIGTERM)...)
 	outliveReader() // of the log
 	cpus.Spare()
 	w, err := worker.Open(context.Background(), c)
@@ -109,7 +110,7 @@ func (f *workerFlags) run() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	first := make(chan struct{})
-	go f.endOnSignals(c.Logger, signals, first, cancel)
+	go f.endOnSignals(c.Logger, caught, first, cancel)
 	select {
 	case <-first:
 	case <-w.DrainAsked():

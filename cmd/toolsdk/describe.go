@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/cli/toolrun"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/supervisor"
@@ -71,7 +72,7 @@ func (t *target) describe(cmd *cobra.Command) (*supervisor.Description, error) {
 
 // describeFor asks a binary with what a call would have.
 func describeFor(cmd *cobra.Command, host *supervisor.Supervisor, request supervisor.Request) (*supervisor.Description, error) {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(cmd.Context(), signals.NotIgnored(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	defer stop()
 	d, failed := host.Describe(ctx, request)
 	if ctx.Err() != nil {

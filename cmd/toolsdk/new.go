@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/scaffold"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
@@ -47,7 +48,7 @@ func makeProject(cmd *cobra.Command, o scaffold.Options) error {
 	if err := findSDK(&o); err != nil {
 		return usage(err)
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(cmd.Context(), signals.NotIgnored(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	defer stop()
 	p, err := scaffold.New(ctx, o)
 	if ctx.Err() != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/toolrun"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
@@ -98,9 +99,9 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 }
 
 func (f *runFlags) run(cmd *cobra.Command, words []string) error {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	caught := make(chan os.Signal, 4)
+	signal.Notify(caught, signals.NotIgnored(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
+	defer signal.Stop(caught)
 	t, words, err := f.takeTarget(words)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (f *runFlags) run(cmd *cobra.Command, words []string) error {
 	}
 	watcher := toolrun.Watch(t.tool.Path)
 	for {
-		err := f.once(cmd, host, t, words, stdin, signals)
+		err := f.once(cmd, host, t, words, stdin, caught)
 		end := exit.Of(err)
 		if !f.watch || end.Code == exit.Aborted {
 			return err
@@ -128,7 +129,7 @@ func (f *runFlags) run(cmd *cobra.Command, words []string) error {
 			exit.Tell(os.Stderr, "toolsdk", end.Err)
 		}
 		fmt.Fprintf(os.Stderr, "-- waiting for a new build of %s, Ctrl-C ends\n", t.tool.Path)
-		if !watcher.Next(signals) {
+		if !watcher.Next(caught) {
 			return nil
 		}
 	}
@@ -152,7 +153,7 @@ func (f *runFlags) takeTarget(words []string) (*target, []string, error) {
 }
 
 // once makes one call.
-func (f *runFlags) once(cmd *cobra.Command, host *supervisor.Supervisor, t *target, words []string, stdin json.RawMessage, signals <-chan os.Signal) error {
+func (f *runFlags) once(cmd *cobra.Command, host *supervisor.Supervisor, t *target, words []string, stdin json.RawMessage, caught <-chan os.Signal) error {
 	request := supervisor.Request{Tool: t.tool, SHA256: t.sha256, Dir: t.dir, Env: callargs.Environment(f.env), Grace: f.grace, Sandbox: f.policy(t)}
 	if f.timeout > 0 {
 		request.Timeouts = []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: f.timeout, Detail: "--timeout"}}
@@ -178,7 +179,7 @@ func (f *runFlags) once(cmd *cobra.Command, host *supervisor.Supervisor, t *targ
 	}
 	result, aborted, err := toolrun.Call(context.Background(), host, request, toolrun.Options{
 		Out: out, Err: cmd.ErrOrStderr(), People: term.IsTerminal(int(os.Stdout.Fd())),
-		JSON: f.json, Answers: answers(f.asks), Signals: signals,
+		JSON: f.json, Answers: answers(f.asks), Signals: caught,
 	})
 	switch {
 	case err != nil:

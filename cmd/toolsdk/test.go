@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/conformance"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/sandbox"
@@ -96,7 +97,7 @@ func (f *testFlags) run(cmd *cobra.Command, path string) error {
 		cases.Sandbox.Read = append(cases.Sandbox.Read, t.dir)
 	}
 	t.tool.Name = f.tool
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(cmd.Context(), signals.NotIgnored(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	defer stop()
 	host, err := newHost()
 	if err != nil {

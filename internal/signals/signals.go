@@ -1,8 +1,11 @@
 // Package signals names signals as signal(7) spells them, for results and exit
-// codes.
+// codes, and says which ones a command catches.
 package signals
 
 import (
+	"os"
+	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,3 +30,8 @@ func Number(name string) syscall.Signal {
 	}
 	return unix.SignalNum(name)
 }
+
+// NotIgnored are those signals that were not ignored when this process was started, as with
+// nohup(1) or in the background of a script: those are not for it, and catching them would
+// undo that. Go knows it of SIGHUP and SIGINT alone.
+func NotIgnored(list ...os.Signal) []os.Signal { return slices.DeleteFunc(list, signal.Ignored) }

@@ -1,6 +1,9 @@
 package signals
 
 import (
+	"os"
+	"os/signal"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -26,5 +29,13 @@ func TestNumberOfNoName(t *testing.T) {
 		if n := Number(name); n != 0 {
 			t.Errorf("Number(%q) = %d, want 0", name, n)
 		}
+	}
+}
+
+func TestNotIgnored(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	if got := NotIgnored(syscall.SIGHUP, syscall.SIGTERM); !slices.Equal(got, []os.Signal{syscall.SIGTERM}) {
+		t.Errorf("caught are %v", got)
 	}
 }
