@@ -227,7 +227,7 @@ func (k *app) find(ctx context.Context, word string) (catalog.Tool, error) {
 		if entry, named := k.loaded.Tool(word); named {
 			return catalog.Tool{}, exit.Usagef("%q is an MCP server, with tools of its own: toolhost tools lists them (%s)", word, entry.Source)
 		}
-		if _, err := exec.LookPath(splitTool(word).Path); err != nil && !pack.Is(word) {
+		if _, err := exec.LookPath(splitTool(word).Path); err != nil && !pack.Is(splitTool(word).Path) {
 			file := cmp.Or(k.loaded.Path, "a toolhost.yaml ("+noFile()+")")
 			return catalog.Tool{}, exit.Usagef("no tool %q: it is neither in %s nor in PATH; give a plugin's path, such as ./%s", word, file, word)
 		}
