@@ -289,10 +289,19 @@ func TestPrivate(t *testing.T) {
 func TestCheckAddress(t *testing.T) {
 	for address, private := range map[string]bool{
 		"93.184.216.34:80": false, "[2606:2800:220:1::1]:443": false, "172.15.0.1:1": false, "172.32.0.1:1": false, "[::ffff:8.8.8.8]:1": false,
-		"127.0.0.1:80": true, "10.1.2.3:1": true, "172.16.0.1:1": true, "192.168.1.1:1": true, "169.254.169.254:80": true, "100.64.0.1:1": true, "0.0.0.0:1": true, "255.255.255.255:1": true, "224.0.0.1:1": true,
+		"127.0.0.1:80": true, "10.1.2.3:1": true, "172.16.0.1:1": true, "192.168.1.1:1": true, "169.254.169.254:80": true, "100.64.0.1:1": true, "0.0.0.0:1": true, "255.255.255.255:1": true, "224.0.0.1:1": true, "198.18.1.1:443": true,
 		"[::1]:1": true, "[::]:1": true, "[fe80::1%eth0]:1": true, "[fd00:ec2::254]:80": true, "[ff02::1]:1": true, "[::ffff:10.0.0.1]:1": true, "[64:ff9b::7f00:1]:1": true, "[2002:7f00:1::]:1": true, "nonsense": true,
 	} {
-		if err := checkAddress(address); (err != nil) != private {
+		if err := checkAddress(address, func() bool { return true }); (err != nil) != private {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// Where only names are granted, what stands for them is no private address.
+func TestCheckAddressOfGrantedNames(t *testing.T) {
+	for address, private := range map[string]bool{"198.18.1.1:443": false, "127.0.0.1:80": true, "10.1.2.3:1": true} {
+		if err := checkAddress(address, func() bool { return false }); (err != nil) != private {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -5,7 +5,7 @@
 // Bytes, redirects and waiting are bounded. Addresses that are not public, such
 // as this machine's, its network's and a cloud's metadata service, are refused
 // after the name is resolved, unless the environment has FETCH_PRIVATE=allow.
-// It needs a network: toolhost run --net host fetch url=https://example.com
+// It needs a network: toolhost run --net example.com fetch url=https://example.com
 package main
 
 import (
