@@ -23,6 +23,7 @@ import (
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
@@ -100,7 +101,7 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	if err != nil {
 		return nil, hostError(err)
 	}
-	outliveReader() // what is made here is removed by Close
+	signals.OutliveReader() // what is made here is removed by Close
 	k := &app{flags: f, loaded: loaded}
 	c := loaded.Config
 	if f.spill != "" { // a folder of the caller's own: nothing is removed there

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"os"
-	"os/signal"
-	"syscall"
-
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/internal/tools/pack"
 	"github.com/toolhost/toolhost/supervisor"
@@ -23,7 +20,7 @@ func (k *app) unpack(r supervisor.Request) (supervisor.Request, error) {
 
 // packWarnings are about packs that calls could not run: each is opened as for one.
 func packWarnings(loaded *config.Loaded) (list config.Problems) {
-	outliveReader()
+	signals.OutliveReader()
 	var packs pack.Cache
 	defer func() { _ = packs.Close() }() // at worst a copy is left, which the next one removes
 	for _, tool := range loaded.Tools {
@@ -36,8 +33,3 @@ func packWarnings(loaded *config.Loaded) (list config.Problems) {
 	}
 	return list
 }
-
-// outliveReader makes writing to a pipe that nobody reads any more an error of the
-// write: cgroups, folders and copies of packs are still to be removed, and a daemon goes on. The signal is not ignored,
-// since children would inherit that.
-func outliveReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

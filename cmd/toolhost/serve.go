@@ -65,7 +65,7 @@ func (f *serveFlags) serve() error {
 	if err != nil {
 		return err
 	}
-	outliveReader() // of the log
+	signals.OutliveReader() // of the log
 	caught := make(chan os.Signal, 4)
 	signal.Notify(caught, append(signals.NotIgnored(os.Interrupt, syscall.SIGTERM), syscall.SIGHUP)...) // SIGHUP ends nothing: it reloads
 	options.Signals = caught

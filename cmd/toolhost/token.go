@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/internal/access/tokens"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal/state"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
@@ -116,7 +117,7 @@ func (f *tokenFlags) create(cmd *cobra.Command, spec tokens.Spec) error {
 	if err := tokens.CheckName(spec.Name); err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	outliveReader()
+	signals.OutliveReader()
 	secret, made, err := store.Create(spec)
 	if err != nil {
 		return exit.With(exit.Failed, err)

@@ -100,7 +100,7 @@ func (f *workerFlags) run() error {
 	c.Tracer = tracer
 	caught := make(chan os.Signal, 4)
 	signal.Notify(caught, signals.NotIgnored(os.Interrupt, syscall.SIGTERM)...)
-	outliveReader() // of the log
+	signals.OutliveReader() // of the log
 	cpus.Spare()
 	w, err := worker.Open(context.Background(), c)
 	if err != nil {

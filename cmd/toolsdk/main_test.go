@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,11 +14,22 @@ import (
 
 	"github.com/toolhost/toolhost/internal/testenv/binaries"
 	"github.com/toolhost/toolhost/internal/testenv/script"
+	"github.com/toolhost/toolhost/plugin"
 )
 
+// asToolsdk makes this binary toolsdk.
+const asToolsdk = "as-toolsdk"
+
 // TestMain lets scripts run this binary as toolsdk. A supervisor starts it by
-// its own path as the conformance driver.
+// its own path as the conformance driver, or as a tool.
 func TestMain(m *testing.M) {
+	if os.Getenv("TOOLHOST_PLUGIN") != "" && len(os.Args) == 1 {
+		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "greet"}, func(context.Context, struct{}, *plugin.Output) (string, error) { return "hello", nil }))
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == asToolsdk {
+		os.Exit(run(os.Args[2:]))
+	}
 	if len(os.Args) > 1 && os.Args[1] == driverCommand {
 		os.Exit(run(os.Args[1:]))
 	}

@@ -2,12 +2,10 @@ package main
 
 import (
 	"cmp"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/tools/pack"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
@@ -27,9 +25,7 @@ func openTarget(path string) (*target, error) {
 	if !pack.Is(path) {
 		return &target{tool: supervisor.Tool{Path: path}}, nil
 	}
-	// Nobody reading stdout any more is an error of the write: the copy is still to
-	// be removed. The signal is not ignored, since children would inherit that.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	signals.OutliveReader() // the copy is removed by Close
 	opened, err := pack.Open(path)
 	if err != nil {
 		return nil, usage(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal/state"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/sandbox"
@@ -58,6 +59,7 @@ func ownFiles() sandbox.Own {
 
 // newHost makes the supervisor of a one-shot command.
 func newHost() (*supervisor.Supervisor, error) {
+	signals.OutliveReader() // what is made here is removed by Close
 	host, err := supervisor.New(context.Background(), supervisor.Config{Own: ownFiles})
 	if err != nil {
 		return nil, exit.With(exit.Host, err)

@@ -35,3 +35,8 @@ func Number(name string) syscall.Signal {
 // nohup(1) or in the background of a script: those are not for it, and catching them would
 // undo that. Go knows it of SIGHUP and SIGINT alone.
 func NotIgnored(list ...os.Signal) []os.Signal { return slices.DeleteFunc(list, signal.Ignored) }
+
+// OutliveReader makes writing to a pipe that nobody reads any more an error of the
+// write: cgroups, folders and copies of packs are still to be removed, and a daemon goes on.
+// The signal is not ignored, since children would inherit that.
+func OutliveReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -101,7 +101,7 @@ func TestStdoutWithoutAReader(t *testing.T) {
 	out := &Stdout{File: write}
 	_, _ = out.Write([]byte("x"))
 	_, err = out.Write([]byte("y"))
-	for _, got := range []*Error{out.End(nil), out.End(err)} {
+	for _, got := range []*Error{out.End(nil), out.End(err), out.End(With(Host, err))} {
 		if got.Code != 141 || got.Err != nil {
 			t.Errorf("%d, %v", got.Code, got.Err)
 		}

@@ -49,10 +49,18 @@ func (s *Stdout) End(err error) *Error {
 	if end.Code == OK && s.failed != nil {
 		end = Of(s.failed)
 	}
-	if errors.Is(end, syscall.EPIPE) && error(end) == s.failed {
+	if errors.Is(end, syscall.EPIPE) && innermost(end) == s.failed {
 		return &Error{Code: SignalBase + int(syscall.SIGPIPE)}
 	}
 	return end
+}
+
+// innermost is the error that others have only given a code.
+func innermost(e *Error) error {
+	for inner, ok := e.Err.(*Error); ok; inner, ok = e.Err.(*Error) {
+		e = inner
+	}
+	return e
 }
 
 // Run executes a command line, tells its error, and returns the exit code.
