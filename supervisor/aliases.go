@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/call"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+	"github.com/toolhost/toolhost/supervisor/internal/redact"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -66,6 +67,9 @@ type (
 const (
 	// Unlimited turns a limit off whose zero value means a default.
 	Unlimited = spec.Unlimited
+	// MaxSecretBytes is the longest secret that a call takes: longer ones could not be
+	// kept out of its output.
+	MaxSecretBytes = redact.MaxBytes
 	// MinMemoryBytes is the least memory limit of a call.
 	MinMemoryBytes = spec.MinMemoryBytes
 	// DefaultKeepIdle is how long a kept process waits for another call.

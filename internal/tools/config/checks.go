@@ -324,7 +324,7 @@ func (b *builder) secrets() {
 		case len(own) == 0 && !b.failedBelow(n):
 			b.complain(n, "secret %s has no source: give file or credential", quoted(n.value))
 		case file:
-			b.warnOpen(s, own["file"].node)
+			b.checkSecretFile(s, own["file"].node)
 		}
 		b.loaded.Secrets = append(b.loaded.Secrets, s)
 	}
@@ -340,10 +340,17 @@ func (b *builder) failedBelow(n *node) bool {
 	return slices.ContainsFunc(b.report.list, func(p Problem) bool { return strings.HasPrefix(p.Path, n.path+".") })
 }
 
-// warnOpen warns of a secret that others can read.
-func (b *builder) warnOpen(s Secret, n *node) {
+// checkSecretFile refuses a secret that no call could have, and warns of one that others can
+// read.
+func (b *builder) checkSecretFile(s Secret, n *node) {
 	info, err := b.machine.stat(s.File)
-	if err == nil && info.Mode().Perm()&0o004 != 0 {
+	if err != nil {
+		return
+	}
+	if info.Mode().IsRegular() && info.Size() > maxSecretFile {
+		b.complain(n, "the secret's file has %d bytes, and a secret may have %d: name a shorter one", info.Size(), supervisor.MaxSecretBytes)
+	}
+	if info.Mode().Perm()&0o004 != 0 {
 		b.warn(n, fmt.Sprintf("every user can read the secret's file (mode %#o): chmod o-r %s", info.Mode().Perm(), s.File))
 	}
 }

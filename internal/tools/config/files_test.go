@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 func TestLookup(t *testing.T) {
@@ -263,16 +265,17 @@ func manyNames(n int) string {
 }
 
 func TestSecretRead(t *testing.T) {
+	longest := strings.Repeat("x", supervisor.MaxSecretBytes)
 	m := sut(map[string]string{
 		"/s/plain": "abc", "/s/line": "abc\n", "/s/crlf": "abc\r\n", "/s/two": "a\n\n", "/s/empty": "\n", "/s/nul": "a\x00b",
-		"/s/big": strings.Repeat("x", maxSecretBytes+1),
+		"/s/big": strings.Repeat("x", supervisor.MaxSecretBytes+1), "/s/full": longest + "\r\n", "/s/huge": longest + "\r\n\r\n",
 	})
-	for name, want := range map[string]string{"plain": "abc", "line": "abc", "crlf": "abc", "two": "a\n"} {
+	for name, want := range map[string]string{"plain": "abc", "line": "abc", "crlf": "abc", "two": "a\n", "full": longest} {
 		if got, err := (Secret{Name: "s", File: "/s/" + name}).Read(m); err != nil || got != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	for _, name := range []string{"empty", "nul", "big", "nosuch"} {
+	for _, name := range []string{"empty", "nul", "big", "huge", "nosuch"} {
 		got, err := (Secret{Name: "s", File: "/s/" + name}).Read(m)
 		if err == nil || got != "" || !strings.Contains(err.Error(), "secret s") || strings.Contains(err.Error(), "a\x00b") {
 			t.Errorf("%s: %q, %v", name, got, err)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 var update = flag.Bool("update", false, "rewrite generated documents")
@@ -49,7 +51,7 @@ func sut(files map[string]string, environ ...string) Machine {
 // world is what tests find on their machine beside the configuration.
 var world = map[string]string{
 	"/etc/th/bin/search": "#!", "/etc/th/bin/grep": "#!", "/home/me/src/": "", "/home/me/notes.txt": "x",
-	"/etc/th/secrets/api": "s3cret", "/run/creds/db": "pw", "/srv/data/": "",
+	"/etc/th/secrets/api": "s3cret", "/etc/th/secrets/long": strings.Repeat("x", supervisor.MaxSecretBytes+3), "/run/creds/db": "pw", "/srv/data/": "",
 }
 
 // load loads /etc/th/toolhost.yaml with this text.

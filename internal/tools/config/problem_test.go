@@ -102,6 +102,7 @@ var mistakes = []struct{ text, want string }{
 	{"include: ['[']", `is not a pattern`},
 	{"secrets: {s: {}}", `1:11: secrets.s: secret "s" has no source: give file or credential`},
 	{"secrets: {s: {file: secrets/api, credential: db}}", `has a file and a credential`},
+	{"secrets: {s: {file: secrets/long}}", `1:21: secrets.s.file: the secret's file has 16387 bytes, and a secret may have 16384: name a shorter one`},
 	{"secrets: {s: {file: nosuch}}", `names /etc/th/nosuch, which does not exist`},
 	{"secrets: {s: {credential: ../x}}", `is not a name of a credential`},
 	{"tools: {a b: {plugin: bin/search}}", `1:9: tools."a b": "a b" is not a name that every model API takes`},

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Secret is one that tools can be given.
@@ -13,20 +15,20 @@ type Secret struct {
 	Source Source
 }
 
-// maxSecretBytes bounds a secret.
-const maxSecretBytes = 64 << 10
+// maxSecretFile is the longest secret with a line break, which may have two bytes.
+const maxSecretFile = supervisor.MaxSecretBytes + 2
 
 // Read reads the secret, afresh each time: it may have been exchanged. One line
 // break at its end is not part of it. The errors never show it.
 func (s Secret) Read(m Machine) (string, error) {
-	raw, _, err := m.read(s.File, maxSecretBytes)
+	raw, _, err := m.read(s.File, maxSecretFile)
 	if err != nil {
 		return "", fmt.Errorf("cannot read secret %s from %s: %w", s.Name, s.File, err)
 	}
 	value := strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r")
 	switch {
-	case len(raw) > maxSecretBytes:
-		return "", fmt.Errorf("cannot use secret %s: %s has more than %d bytes", s.Name, s.File, maxSecretBytes)
+	case len(value) > supervisor.MaxSecretBytes:
+		return "", fmt.Errorf("cannot use secret %s: %s has more than %d bytes", s.Name, s.File, supervisor.MaxSecretBytes)
 	case value == "":
 		return "", fmt.Errorf("cannot use secret %s: %s is empty", s.Name, s.File)
 	case strings.ContainsRune(value, 0):
