@@ -15,7 +15,8 @@ func profileOf(kind api.InteractionKind) (budget.Profile, bool) {
 	if kind == api.KindEscalation {
 		return budget.Interaction(budget.HITLEscalate)
 	}
-	return budget.Interaction(string(kind))
+	p, known := budget.Interaction(string(kind))
+	return p, known && p.Name != budget.HITLEscalate // the configuration's word for an escalation, not a kind
 }
 
 // WaitFor settles an interaction's timeout: asked for, or what asks of other layers

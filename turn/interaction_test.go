@@ -263,6 +263,7 @@ func TestWaitsAreSet(t *testing.T) {
 		"escalation of turn": {kind: api.KindEscalation, turn: waits{api.KindEscalation: time.Second}, want: time.Minute, warns: true},
 		"questionnaire":      {kind: api.KindQuestionnaire, configured: configured(budget.Questionnaire, budget.Ask{Timeout: 3 * time.Second}), want: 3 * time.Second},
 		"unknown":            {kind: "quiz", asked: time.Second},
+		"profile of another": {kind: budget.HITLEscalate, asked: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -57,7 +57,7 @@ timeouts: {approval: 90s, confirm: {default: 40s}}
 	if got := w.waitOf(api.TurnSpec{}, "asked"); got != 45_000 {
 		t.Errorf("after the reload: %d ms", got)
 	}
-	for _, wrong := range []map[string]int64{{"approval": 0}, {"approval": -1}, {"quiz": 1000}} {
+	for _, wrong := range []map[string]int64{{"approval": 0}, {"approval": -1}, {"quiz": 1000}, {"hitl_escalate": 60_000}} {
 		_, err := w.client.Begin(wait.Context(t), api.TurnSpec{InteractionTimeoutsMs: wrong})
 		if err == nil || !strings.Contains(err.Error(), "interactionTimeoutsMs") {
 			t.Errorf("%v, want status %d: %v", wrong, http.StatusBadRequest, err)
