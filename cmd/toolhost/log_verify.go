@@ -50,10 +50,11 @@ func (f *logFlags) verify(cmd *cobra.Command, expect string, print bool) error {
 		return err
 	}
 	defer reader.Close()
-	head, found := journal.Audit{}, seq == 0
+	head, count, found := journal.Audit{}, 0, seq == 0
 	var onRecord tokens.OnRecord
 	err = reader.Audits(0, func(a journal.Audit) bool {
 		head = a
+		count++
 		found = found || a.Seq == seq && a.Hash == hash
 		onRecord.Note(a.Action, a.What)
 		if print {
@@ -70,7 +71,7 @@ func (f *logFlags) verify(cmd *cobra.Command, expect string, print bool) error {
 	case !found:
 		return exit.With(exit.Failed, fmt.Errorf("%w: record %d with that hash is not in it", journal.ErrBroken, seq))
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "the chain holds: %d records, the last is %d:%s\n", head.Seq, head.Seq, head.Hash)
+	fmt.Fprintf(cmd.OutOrStdout(), "the chain holds: %d records, the last is %d:%s\n", count, head.Seq, head.Hash)
 	return tellMissing(cmd, store, onRecord)
 }
 
