@@ -32,8 +32,8 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain [flags] TOOL", Short: "Show what a tool would be granted, and where each value comes from",
 		Long: `Show what a tool would be granted, where each value comes from, and what else the
-tool wished for. It takes the flags of run, and runs nothing but the tool's own
-description of itself.`,
+tool wished for. It takes the flags of run that say what a call is granted, and runs
+nothing but the tool's own description of itself.`,
 		Example: "  toolhost explain --read . --timeout 5s ./bin/search",
 		Args:    callargs.Words(1, "TOOL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
