@@ -21,8 +21,8 @@ var (
 var beyondWorkers = map[string]map[string]beyond{
 	"supervisor": {
 		"TestOutcomes/too_large":                  {why: "a worker refuses it by name", shows: "no worker can do this: a call of more than 256 KiB"},
-		"TestOOMOfAShare":                         {why: "a worker refuses it by name", shows: "no worker can do this: a quota of running calls, memory or CPU"},
-		"TestWrongShares":                         {why: "a worker refuses it by name", shows: "no worker can do this: a quota of running calls, memory or CPU"},
+		"TestOOMOfAShare":                         {why: "a worker refuses it by name", shows: "no worker can do this: a quota of calls, memory or CPU"},
+		"TestWrongShares":                         {why: "a worker refuses it by name", shows: "no worker can do this: a quota of calls, memory or CPU"},
 		"TestAPoolLeavesSlotsToOthers":            {why: "a worker refuses it by name: a pool (running)", shows: hangs},
 		"TestAReaderThatTakesNothing":             {why: "a worker refuses it by name", shows: "stdin, stdout or stderr of the caller's"},
 		"TestKeepRefusesWhatMakesNoSense":         {why: "a worker refuses it by name", shows: "no worker can do this: files taken out of the workspace"},

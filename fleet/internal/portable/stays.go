@@ -33,7 +33,7 @@ var features = []feature{
 	{"files taken out of the workspace", func(r supervisor.Request, _ sandbox.Policy) bool { return r.FilesTo != "" }, false},
 	{"turns of its own (turns)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Host != nil }, false},
 	{"a pool (running)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Pool.Running != 0 }, false},
-	{"a quota of running calls, memory or CPU", func(r supervisor.Request, _ sandbox.Policy) bool {
+	{"a quota of calls, memory or CPU", func(r supervisor.Request, _ sandbox.Policy) bool {
 		return r.Share.Running != 0 || r.Share.Waiting != 0 || r.Share.Bounded()
 	}, false},
 	{"stdin, stdout or stderr of the caller's", func(r supervisor.Request, _ sandbox.Policy) bool {
