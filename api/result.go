@@ -216,8 +216,8 @@ type Exit struct {
 	Signal string `json:"signal"`
 }
 
-// Usage is what the whole process tree used, the launcher (about 1 MiB and
-// eight tasks) included.
+// Usage is what the whole process tree used, the launcher (one task) and the
+// adapter of a command (another) included.
 type Usage struct {
 	CPUUserMs       int64 `json:"cpuUserMs"`
 	CPUSystemMs     int64 `json:"cpuSystemMs"`
