@@ -79,7 +79,7 @@ the daemons that may end the worker alone.`,
 	l.StringSliceVar(&f.write, "write", nil, "calls with where may be granted `PATH` and what is below it to read and write (may be given several times)")
 	l.DurationVar(&f.lease, "lease", worker.DefaultLease, "end the calls of a daemon that was not heard for `DURATION`, 2s to 1m")
 	l.DurationVar(&f.wait, "stop-wait", 30*time.Second, "how long calls may go on once the worker is to end")
-	l.StringVar(&f.dir, "dir", "", "folder `DIR` for the record of what was started (default worker-NAME in /run/toolhost, or in $XDG_RUNTIME_DIR/toolhost)")
+	l.StringVar(&f.dir, "dir", "", "folder `DIR` for the record of what was started (default worker-NAME in /run/toolhost; of a user in $XDG_RUNTIME_DIR/toolhost, or else /tmp/toolhost-UID)")
 	l.BoolVar(&f.noCgroup, noCgroupFlag, false, noCgroupUsage)
 	l.BoolVar(&f.logJSON, "log-json", false, "write the log as JSON (default unless stderr is a terminal)")
 	l.StringVar(&f.logLevel, "log-level", "info", "log at this `LEVEL` and above: trace, debug, info, warn or error")

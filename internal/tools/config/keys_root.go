@@ -125,7 +125,7 @@ var profileKeys = []*key{
 
 // questionKeys are the same for what is asked of humans about a tool.
 var questionKeys = []*key{
-	questionDefault("(120s; confirm 60s, hitl_escalate 5m, device_code none)"),
+	questionDefault("(120s; confirm 60s, roots 10s, hitl_escalate 5m, device_code none)"),
 	profileKey("min", "minTimeout", "(none; hitl_escalate 1m)", "the least that may be asked for"),
 	profileKey("max", "maxTimeout", "1h", "the most that may be asked for, at most 1h"),
 }
@@ -241,7 +241,7 @@ var dirKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.StoreDir = s.data.(string) }),
 	},
 	{
-		name: "runtime", kind: pathKind("path", pathAny), std: "(/run/toolhost, or in $XDG_RUNTIME_DIR)", doc: "for sockets; a short path",
+		name: "runtime", kind: pathKind("path", pathAny), std: "(/run/toolhost; of a user in $XDG_RUNTIME_DIR, or else in /tmp)", doc: "for sockets; a short path",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.RuntimeDir = s.data.(string) }),
 	},
 }
