@@ -74,7 +74,7 @@ func (i *Interactor) Ask(ctx context.Context, q api.Interaction) (api.Answer, er
 		i.Screen.Lock()
 		defer i.Screen.Unlock()
 	}
-	if inBackground() { // to use the terminal would stop this process, and its calls' keeper with it
+	if InBackground() { // to use the terminal would stop this process, and its calls' keeper with it
 		fmt.Fprintf(i.tty, "toolhost is in the background and cannot ask: %s: denied\r\n", OneLine(q.Prompt))
 		return api.Answer{By: by, Unanswered: api.OutcomeFailed}, nil
 	}

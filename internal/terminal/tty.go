@@ -35,18 +35,19 @@ type input struct{ tty *os.File }
 func (i input) Read(p []byte) (int, error) {
 	for {
 		n, err := i.tty.Read(p)
-		if !errors.Is(err, syscall.EIO) || !inBackground() {
+		if !errors.Is(err, syscall.EIO) || !InBackground() {
 			return n, err
 		}
 		time.Sleep(lookAgain)
 	}
 }
 
-// inBackground says whether this process is not in the foreground of its
-// controlling terminal: reading from it would then stop it (SIGTTIN). See
-// proc_pid_stat(5): the fields after the name are state, ppid, pgrp, session,
-// tty_nr, tpgid.
-func inBackground() bool {
+// InBackground says whether this process is not in the foreground of its
+// controlling terminal: reading from it would then stop it (SIGTTIN), and drawing
+// there would spoil what others type. The group in the foreground is tcgetpgrp(3)'s,
+// as proc_pid_stat(5) has it: the fields after the name are state, ppid, pgrp,
+// session, tty_nr, tpgid.
+func InBackground() bool {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
 		return false

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/terminal"
 )
 
 // View shows people on a terminal how the calls of a turn go: what was printed,
@@ -24,6 +25,7 @@ import (
 type View struct {
 	out  io.Writer
 	size func() (columns, rows int)
+	away func() bool // others have the terminal, and nothing is drawn there
 	live bool
 	stop chan struct{}
 	done chan struct{}
@@ -55,11 +57,11 @@ func NewView(out *os.File, o Options) *View {
 		}
 		return columns, rows
 	}
-	return newView(out, o, size)
+	return newView(out, o, size, terminal.InBackground)
 }
 
-func newView(out io.Writer, o Options, size func() (int, int)) *View {
-	v := &View{out: out, size: size, live: o.Live, stop: make(chan struct{}), done: make(chan struct{}), calls: calls{single: o.Single}}
+func newView(out io.Writer, o Options, size func() (int, int), away func() bool) *View {
+	v := &View{out: out, size: size, away: away, live: o.Live, stop: make(chan struct{}), done: make(chan struct{}), calls: calls{single: o.Single}}
 	go v.run()
 	return v
 }
@@ -107,7 +109,7 @@ func (v *View) Print(text string) {
 // Lock takes the screen and clears it of what is drawn.
 func (v *View) Lock() {
 	v.screen.Lock()
-	_, _ = io.WriteString(v.out, v.erase())
+	v.write(v.erase())
 	v.drawn = nil
 }
 
@@ -136,7 +138,7 @@ func (v *View) draw() {
 	v.mu.Lock()
 	text := v.printed.String()
 	v.printed.Reset()
-	if v.live {
+	if v.live && !v.away() {
 		lines = v.calls.lines(time.Now(), columns-1, rows-1)
 	}
 	v.mu.Unlock()
@@ -148,13 +150,22 @@ func (v *View) draw() {
 	for _, line := range lines {
 		v.drawn = append(v.drawn, width(line))
 	}
-	_, _ = io.WriteString(v.out, text)
+	v.write(text)
+}
+
+// write leaves the terminal alone without text: even an empty write would stop a
+// process in the background of one that says so (stty tostop).
+func (v *View) write(text string) {
+	if text != "" {
+		_, _ = io.WriteString(v.out, text)
+	}
 }
 
 // erase goes back to where the drawn lines begin. A terminal that has become
-// narrower has broken them.
+// narrower has broken them. In the background they are left alone: others have
+// written below them.
 func (v *View) erase() string {
-	if len(v.drawn) == 0 {
+	if len(v.drawn) == 0 || v.away() {
 		return ""
 	}
 	columns, _ := v.size()

@@ -98,8 +98,10 @@ func (s *screen) size() (int, int) {
 func still(t *testing.T, s *screen, o Options) *View {
 	t.Helper()
 	s.t = t
-	return &View{out: s, size: s.size, live: o.Live, calls: calls{single: o.Single}}
+	return &View{out: s, size: s.size, away: foreground, live: o.Live, calls: calls{single: o.Single}}
 }
+
+func foreground() bool { return false }
 
 var began = time.Now()
 
@@ -206,10 +208,40 @@ func TestDraw(t *testing.T) {
 	}
 }
 
+// In the background nothing is drawn and nothing erased: the lines belong to others.
+func TestDrawInTheBackground(t *testing.T) {
+	s := &screen{columns: 60, rows: 10}
+	v := still(t, s, Options{Live: true})
+	away := false
+	v.away = func() bool { return away }
+	tick := func() {
+		v.screen.Lock()
+		v.draw()
+		v.screen.Unlock()
+	}
+	take(v, queued("a", "x"), queued("b", "y"))
+	tick()
+	const drawn = "a  queued   x\nb  queued   y"
+	away = true
+	_, _ = s.Write([]byte("\n$ typed"))
+	tick()
+	v.Lock()
+	v.Print(" printed\n")
+	v.Unlock()
+	if got, want := s.text(), drawn+"\n$ typed printed"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	away = false
+	tick()
+	if got, want := s.text(), drawn+"\n$ typed printed\n"+drawn; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // A View that is not live prints and draws nothing.
 func TestPlain(t *testing.T) {
 	s := &screen{t: t, columns: 60, rows: 10}
-	v := newView(s, Options{}, s.size)
+	v := newView(s, Options{}, s.size, foreground)
 	take(v, queued("a", "x"))
 	v.Print("one\n")
 	v.Lock()
@@ -224,7 +256,7 @@ func TestPlain(t *testing.T) {
 // More calls than lines never move the cursor beyond the screen.
 func TestManyCalls(t *testing.T) {
 	s := &screen{t: t, columns: 30, rows: 5}
-	v := newView(s, Options{Live: true}, s.size)
+	v := newView(s, Options{Live: true}, s.size, foreground)
 	for n := range 100 {
 		take(v, queued(fmt.Sprint(n), "x"), started(fmt.Sprint(n), 1000))
 		v.Print(fmt.Sprintln("printed", n))
