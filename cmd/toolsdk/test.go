@@ -104,6 +104,11 @@ func (f *testFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer host.Close()
+	junit, err := f.createJUnit()
+	if err != nil {
+		return err
+	}
+	defer junit.Close() // again, at worst
 	out := cmd.OutOrStdout()
 	o := conformance.Options{
 		Tool: t.tool, Driver: supervisor.Tool{Path: self, Args: []string{driverCommand}},
@@ -119,7 +124,7 @@ func (f *testFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return usage(err)
 	}
-	return f.tell(out, report)
+	return f.tell(out, junit, report)
 }
 
 // checkRules refuses rules that nothing can break.
@@ -166,28 +171,46 @@ func (f *testFlags) readCases(cmd *cobra.Command) (*conformance.Cases, error) {
 	return cases, nil
 }
 
-// tell writes the report wherever it is wanted.
-func (f *testFlags) tell(out io.Writer, r *conformance.Report) error {
-	if f.junit != "" {
-		file, err := os.Create(f.junit)
-		if err != nil {
-			return exit.Usagef("cannot write the report: %w", err)
-		}
-		if err := errors.Join(r.JUnit(file), file.Close()); err != nil {
-			return exit.Usagef("cannot write the report to %s: %w", f.junit, err)
+// createJUnit makes the report's file before the run, which may take minutes; nil
+// if none is wanted.
+func (f *testFlags) createJUnit() (*os.File, error) {
+	if f.junit == "" {
+		return nil, nil
+	}
+	file, err := os.Create(f.junit)
+	if err != nil {
+		return nil, exit.Usagef("cannot write the report: %w", err)
+	}
+	return file, nil
+}
+
+// tell writes the report wherever it is wanted. That the file could not be written
+// is told beside the rest.
+func (f *testFlags) tell(out io.Writer, junit *os.File, r *conformance.Report) error {
+	var unwritten error
+	if junit != nil {
+		if err := errors.Join(r.JUnit(junit), junit.Close()); err != nil {
+			unwritten = exit.With(exit.Host, fmt.Errorf("cannot write the report to %s: %w", f.junit, err))
 		}
 	}
-	if f.json {
-		encoder := json.NewEncoder(terminal.JSON(out))
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(r); err != nil {
-			return exit.With(exit.Host, err)
-		}
-	} else if err := r.WriteSummary(out); err != nil {
+	if err := f.print(out, r); err != nil {
 		return exit.With(exit.Host, err)
 	}
-	return f.verdict(r)
+	if unwritten == nil {
+		return f.verdict(r)
+	}
+	return errors.Join(f.verdict(r), unwritten)
+}
+
+// print writes the report as JSON, or what is left to say for people.
+func (f *testFlags) print(out io.Writer, r *conformance.Report) error {
+	if !f.json {
+		return r.WriteSummary(out)
+	}
+	encoder := json.NewEncoder(terminal.JSON(out))
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(r)
 }
 
 func (f *testFlags) verdict(r *conformance.Report) error {
