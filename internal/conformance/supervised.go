@@ -14,8 +14,8 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// driverTimeout ends a driver that hangs: each of its trials has bounds of its
-// own, which are far below.
+// driverTimeout ends a driver that hangs: it is more than what a rule's trials
+// need beside their calls.
 const driverTimeout = 10 * time.Minute
 
 // driverLimits leave room for the binary and everything that it starts.
@@ -46,7 +46,7 @@ func (s *suite) send(j *job) (*reply, Finding) {
 	policy.Read = append(policy.Read, s.binary)
 	policy.Allow = []string{sandbox.SharedUID}
 	result := s.host.Call(s.ctx, supervisor.Request{
-		Tool: s.o.Driver, Arguments: arguments, Sandbox: policy, Limits: driverLimits, Timeouts: asks(driverTimeout),
+		Tool: s.o.Driver, Arguments: arguments, Sandbox: policy, Limits: driverLimits, Timeouts: asks(j.timeout()),
 	})
 	var out driverOutput
 	var r reply
@@ -54,6 +54,19 @@ func (s *suite) send(j *job) (*reply, Finding) {
 		return nil, failed("let the binary use no more than a tool may", "the trial was ended: %s", outcomeOf(result))
 	}
 	return &r, Finding{}
+}
+
+// timeout is driverTimeout and as long as the calls may take, one after another, as
+// several at once may, too: each with two starts and two waits for its end.
+func (j *job) timeout() time.Duration {
+	total := driverTimeout
+	if len(j.Calls) == 0 {
+		return total
+	}
+	for i := range max(len(j.Calls), atOnce) {
+		total += j.Calls[i%len(j.Calls)].timeout() + 2*(j.patience()+beginsWithin+j.grace())
+	}
+	return total
 }
 
 func asks(timeout time.Duration) []budget.Ask {
