@@ -42,7 +42,8 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor [flags]", Short: "Show what this machine offers, and remedies for what it lacks", Args: callargs.Words(0),
 		Long: `Show what this machine offers, and remedies for what it lacks. Exit status 1 if
-calls cannot run. The cgroupParent and the folders of the configuration count.
+calls cannot run. The cgroupParent and the folders of the configuration count,
+unless it has mistakes.
 
 With --fleet, show the state of the configured fleet instead: its key and
 certificate, and each worker as the daemon sees it.`,
@@ -59,16 +60,22 @@ certificate, and each worker as the daemon sees it.`,
 			if err != nil && flags.config != "" {
 				return configError(err)
 			}
+			var findings []finding
 			if err != nil { // this machine is looked at all the same
-				loaded = &config.Loaded{}
+				loaded, findings = &config.Loaded{}, []finding{unusable(err)}
 			}
-			return diagnose(cmd.OutOrStdout(), examine(loaded), asJSON)
+			return diagnose(cmd.OutOrStdout(), append(findings, examine(loaded)...), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&ofFleet, "fleet", false, "look at the configured fleet, by way of the daemon that runs it")
 	flags.register(cmd)
 	return cmd
+}
+
+// unusable is of a configuration that other commands refuse: by its first mistake.
+func unusable(err error) finding {
+	return finding{"configuration", levelWarn, "not used: " + text.FirstLine(err.Error()), "see all that is wrong with: toolhost config validate"}
 }
 
 // diagnose prints the findings, and fails if calls cannot run.
