@@ -54,7 +54,8 @@ func OneLine(s string) string {
 	return strings.ReplaceAll(escape(s, false, &unicode.RangeTable{}), "\n", `\n`)
 }
 
-// Cell is OneLine for a table whose columns tabs part.
+// Cell is OneLine for a table whose columns tabs part, and for a line that must fit
+// a terminal: a tab is as wide as where it stands makes it.
 func Cell(s string) string { return strings.ReplaceAll(OneLine(s), "\t", `\t`) }
 
 func writeVisible(b *strings.Builder, r rune, raw string) {

@@ -30,7 +30,7 @@ const (
 
 func newCall(e api.Event) *call {
 	return &call{
-		id: e.CallID, shownID: fit(terminal.OneLine(e.CallID), maxShownID), tool: fit(terminal.OneLine(e.Tool), maxShownTool), state: "queued",
+		id: e.CallID, shownID: fit(terminal.Cell(e.CallID), maxShownID), tool: fit(terminal.Cell(e.Tool), maxShownTool), state: "queued",
 	}
 }
 
@@ -102,7 +102,7 @@ func (c *call) line(now time.Time) string {
 
 // progressText is empty for the progress that only says that the call goes on.
 func progressText(e api.Event) string {
-	text := terminal.OneLine(text.FirstLine(e.Message))
+	text := terminal.Cell(text.FirstLine(e.Message))
 	if e.Fraction != nil {
 		return fmt.Sprintf("%3.0f%%  %s", *e.Fraction*100, text)
 	}

@@ -153,6 +153,13 @@ func TestLines(t *testing.T) {
 	expect(t, v.calls.lines(at(2), 79, 23), `long-long-long-…  stopping b  2.0s`)
 }
 
+// A tab would be wider than one column, and break the line.
+func TestLinesHaveNoTabs(t *testing.T) {
+	v := still(t, &screen{columns: 40, rows: 24}, Options{Live: true, Single: true})
+	take(v, queued("a", "x\ty"), started("a", 0), api.Event{Kind: "tool_progress", CallID: "a", Message: strings.Repeat("\t%", 12)})
+	expect(t, v.calls.lines(at(1.5), 39, 23), `x\ty  1.5s  \t%\t%\t%\t%\t%\t%\t%\t%\t…`)
+}
+
 // A call's time stands still while a human is asked, also by two questions.
 func TestClockStandsStill(t *testing.T) {
 	v := still(t, &screen{columns: 80, rows: 24}, Options{Live: true, Single: true})

@@ -85,7 +85,7 @@ func (d drawer) row(r row, isChosen bool) []string {
 		mark, style = "> ", chosen
 	}
 	if r.call == "" {
-		text := mark + terminal.OneLine(r.turn) + "  " + r.state
+		text := mark + terminal.Cell(r.turn) + "  " + r.state
 		if r.note != "" {
 			text += "  " + r.note
 		}

@@ -87,7 +87,7 @@ func turnRow(t api.Turn) row {
 	var notes []string
 	for name, value := range map[string]string{"agent ": t.AgentID, "session ": t.SessionID, "child of ": t.ParentTurnID} {
 		if value != "" {
-			notes = append(notes, name+terminal.OneLine(value))
+			notes = append(notes, name+terminal.Cell(value))
 		}
 	}
 	slices.Sort(notes)
@@ -100,11 +100,11 @@ func turnRow(t api.Turn) row {
 
 func callRow(t api.Turn, c api.CurrentTool, now time.Time) row {
 	r := row{key: key{t.TurnID, c.CallID}, cells: cells{
-		id: terminal.OneLine(c.CallID), tool: terminal.OneLine(c.Tool), state: State(t, c), worker: terminal.OneLine(c.Worker),
+		id: terminal.Cell(c.CallID), tool: terminal.Cell(c.Tool), state: State(t, c), worker: terminal.Cell(c.Worker),
 		elapsed: Elapsed(c, now), memory: Memory(c),
 	}}
 	if q := Question(t, c.CallID); q != nil {
-		r.note = "waits for you: " + terminal.OneLine(q.Prompt)
+		r.note = "waits for you: " + terminal.Cell(q.Prompt)
 	}
 	return r
 }
@@ -122,5 +122,5 @@ func (m *model) move(by int) {
 }
 
 func (m *model) say(format string, args ...any) {
-	m.said, m.failed, m.about = terminal.OneLine(fmt.Sprintf(format, args...)), false, key{}
+	m.said, m.failed, m.about = terminal.Cell(fmt.Sprintf(format, args...)), false, key{}
 }

@@ -181,7 +181,7 @@ func (s *screen) poll(ctx context.Context) {
 func (s *screen) took(p poll) {
 	if p.err != nil {
 		s.m.take(nil, time.Now())
-		s.m.problem = terminal.OneLine(s.o.Problem(p.err))
+		s.m.problem = terminal.Cell(s.o.Problem(p.err))
 		return
 	}
 	s.m.take(p.turns, time.Now())

@@ -100,7 +100,7 @@ func TestWorkers(t *testing.T) {
 // Whatever the names are, no line is wider than the screen, there are as many as
 // it has, and nothing in them controls it.
 func TestFrameFits(t *testing.T) {
-	hostile := "\x1b[2J\r\n\x00\u202e" + strings.Repeat("漢👩‍👩‍👧", 40)
+	hostile := "\x1b[2J\r\n\t\x00\u202e" + strings.Repeat("漢👩‍👩‍👧", 40)
 	turn := turnOf(hostile, running(hostile, time.Hour, 1), running("x", time.Second, 1))
 	turn.CurrentTools[0].Tool, turn.AgentID = hostile, hostile
 	turn.PendingInteractions = []api.Interaction{{CallID: "x", Prompt: hostile}}
@@ -116,7 +116,7 @@ func TestFrameFits(t *testing.T) {
 					t.Fatalf("%d x %d: %d lines", columns, rows, len(lines))
 				}
 				for _, line := range lines {
-					if present.Columns(line) > columns || strings.ContainsAny(line, "\x1b\r\n\x00\u202e") {
+					if present.Columns(line) > columns || strings.ContainsAny(line, "\x1b\r\n\t\x00\u202e") {
 						t.Fatalf("%d x %d: %q", columns, rows, line)
 					}
 				}
