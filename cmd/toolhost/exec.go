@@ -26,6 +26,7 @@ func newExec() *cobra.Command {
 byte for byte; on a terminal, control sequences other than colours are escaped, and
 a job in the background gets input only when it is brought to the foreground.
 With --json the result is on stdout instead, with the head and tail of both streams.
+With --events stderr has the events alone, and what the command writes there in them.
 
 ` + exitDescription,
 		Example: "  toolhost exec --timeout 10s --memory 256MiB -- make test",
@@ -55,7 +56,9 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 	request.Command = &supervisor.Command{Argv: argv, Stdin: terminal.Input(os.Stdin)}
 	if !flags.json {
 		request.Command.Stdout = flags.passTo(os.Stdout, raw)
-		request.Command.Stderr = flags.passTo(os.Stderr, raw)
+		if !flags.events { // which have it, and would be torn by it
+			request.Command.Stderr = flags.passTo(os.Stderr, raw)
+		}
 	}
 	shown, err := json.Marshal(map[string]any{"argv": argv})
 	if err != nil {
