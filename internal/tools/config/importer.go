@@ -30,7 +30,7 @@ func Import(raw []byte) (yaml []byte, warnings []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	i := importer{names: map[string]bool{}, placeholders: map[string]bool{}}
+	i := importer{names: map[string]bool{}, placeholders: map[string]bool{}, having: havingSecrets(servers)}
 	i.projects(projects)
 	i.printf("# Imported. Grant what a server needs: read, write, network, and data to keep its workspace.\n# Each call has a process of its own, and what a server keeps in memory is gone\n# after it: set keep: true for one that must remember.\ntools:")
 	for _, name := range sortedKeys(servers) {
@@ -59,6 +59,22 @@ type importer struct {
 	// secrets are the variables of one server that were not copied.
 	secrets []string
 	stubs   []string
+	// having is how many servers have a variable of the name, in lower case: their
+	// secrets may be different ones.
+	having map[string]int
+}
+
+// havingSecrets counts the servers that are taken over, by the secrets that they have.
+func havingSecrets(servers map[string]imported) map[string]int {
+	having := map[string]int{}
+	for _, s := range servers {
+		for _, variable := range s.Env {
+			if leftOut(s) == "" && secretName(variable) {
+				having[strings.ToLower(variable)]++
+			}
+		}
+	}
+	return having
 }
 
 func (i *importer) printf(format string, args ...any) { fmt.Fprintf(&i.out, format, args...) }
@@ -88,7 +104,7 @@ func (i *importer) server(name string, s imported) {
 	i.printf("\n  %s:\n    mcp: %s", yamlKey(i.name(name)), yamlList(i.argv(name, s)))
 	i.secrets = nil
 	i.environment(name, s.Env)
-	i.stub()
+	i.stub(name)
 	i.dir(name, s.Cwd)
 	if s.EnvFile != "" {
 		i.warnf("server %s: its envFile %s is not read: give its variables by env and secrets", quoted(name), quoted(s.EnvFile))
@@ -154,13 +170,17 @@ func (i *importer) runner(name string, s imported) {
 
 // stub writes, as comments, how the secrets of a server are to be given: they
 // would not load before their files are there.
-func (i *importer) stub() {
+func (i *importer) stub(server string) {
 	if len(i.secrets) == 0 {
 		return
 	}
 	i.printf("\n    # In place of the variables above that are null:\n    # secrets:")
 	for _, name := range i.secrets {
 		secret := strings.ToLower(name)
+		if i.having[secret] > 1 {
+			secret = strings.ToLower(i.placeholder(server, name))
+			i.warnf("server %s: other servers have the variable %s, too: until each has its own secret, all are passed the same one", quoted(server), name)
+		}
 		i.printf("\n    #   %s: {secret: %s}", name, secret)
 		i.stubs = append(i.stubs, secret)
 	}

@@ -68,6 +68,20 @@ func TestImportedStubs(t *testing.T) {
 	}
 }
 
+// Servers whose variables have the same name get no secret of one another's.
+func TestImportedStubsOfOneName(t *testing.T) {
+	_, yaml, warnings := imports(t, `{"mcpServers": {
+		"a": {"command": "x", "env": {"API_KEY": "1", "OWN_KEY": "3"}}, "b": {"command": "y", "env": {"API_KEY": "2"}}, "c": {"env": {"OWN_KEY": "4"}}}}`)
+	for _, want := range []string{"API_KEY: {secret: a_api_key}", "API_KEY: {secret: b_api_key}", "OWN_KEY: {secret: own_key}", "secrets/a_api_key}", "secrets/b_api_key}"} {
+		if !strings.Contains(yaml, want) {
+			t.Errorf("no %q in\n%s", want, yaml)
+		}
+	}
+	if strings.Count(warnings, "other servers have the variable API_KEY, too") != 2 {
+		t.Errorf("warnings are\n%s", warnings)
+	}
+}
+
 func TestImportKeepsWords(t *testing.T) {
 	words := []string{"${input:key}", "$HOME", "a b", "{x}", "'", `"`, "#", ": ", "-", "", "true", "1.0", "~/x", "*", "é\n\t", "\u2028"}
 	l, yaml, _ := imports(t, fmt.Sprintf(`{"mcp": {"servers": {"s": {"command": "x", "args": %s}}}}`, toJSONText(words)))
