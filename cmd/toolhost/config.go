@@ -169,7 +169,7 @@ it is the user's own. What needs attention is on stderr, and in comments.`,
 // importedText is the JSON of servers that a file has, or the one of a client.
 func importedText(word string) (path string, raw []byte, err error) {
 	client, err := mcpclients.Named(word)
-	if _, missing := os.Stat(word); err != nil || missing == nil {
+	if info, missing := os.Stat(word); err != nil || missing == nil && info.Mode().IsRegular() {
 		raw, err = readBounded(word, maxImportBytes)
 		if errors.Is(err, fs.ErrNotExist) {
 			return word, nil, exit.Usagef("%s is neither a file nor a client: clients are %s", word, strings.Join(mcpclients.Names(), ", "))
