@@ -251,7 +251,11 @@ func describeError(p *prepare.Prepared, r *api.Result) error {
 // lastWords is the line of stderr that is likeliest to say why a program ended:
 // the first of a Go panic, else the last, as of other languages' stack traces.
 func lastWords(stderr api.StreamOutput) string {
-	lines := strings.Split(strings.TrimSpace(stderr.Head+stderr.Tail), "\n")
+	gap := ""
+	if stderr.DroppedBytes > 0 {
+		gap = "\n"
+	}
+	lines := strings.Split(strings.TrimSpace(stderr.Head+gap+stderr.Tail), "\n")
 	for _, line := range lines {
 		if strings.HasPrefix(line, "panic: ") {
 			return line

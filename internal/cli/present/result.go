@@ -70,7 +70,11 @@ const maxLastWords = 2 << 10
 // several lines that is in no content, whole lines where they are short enough. Control
 // characters are made visible.
 func LastWords(r *api.Result) string {
-	said := r.Output.Stderr.Head + r.Output.Stderr.Tail
+	stderr := r.Output.Stderr
+	said, cut := stderr.Head+stderr.Tail, false
+	if stderr.DroppedBytes > 0 && stderr.Tail != "" { // the head's last line goes on in what was dropped
+		said, cut = stderr.Tail, true
+	}
 	if e := r.ToolError; e != nil && len(r.Content) == 0 && strings.Contains(strings.TrimSpace(e.Message), "\n") {
 		said += "\n" + e.Message
 	}
@@ -79,7 +83,9 @@ func LastWords(r *api.Result) string {
 		return ""
 	}
 	if len(said) > maxLastWords {
-		said = said[len(said)-maxLastWords:]
+		said, cut = said[len(said)-maxLastWords:], true
+	}
+	if cut {
 		if _, rest, found := strings.Cut(said, "\n"); found {
 			said = rest
 		}

@@ -170,6 +170,13 @@ func TestLastWords(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
+	gap := result(func(r *api.Result) {
+		r.Status = api.StatusToolError
+		r.Output.Stderr = api.StreamOutput{Head: "first\nsec", Tail: "eventh\nlast\n", DroppedBytes: 30}
+	})
+	if got := LastWords(gap); got != "...\nlast\n" {
+		t.Errorf("behind a gap: %q", got)
+	}
 	r := result(func(r *api.Result) {
 		r.Status, r.Content = api.StatusToolError, nil
 		r.ToolError = &api.ToolError{Message: "no browser\n 1. install one"}
