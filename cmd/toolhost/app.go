@@ -228,12 +228,23 @@ func (k *app) find(ctx context.Context, word string) (catalog.Tool, error) {
 		if entry, named := k.loaded.Tool(word); named {
 			return catalog.Tool{}, exit.Usagef("%q is an MCP server, with tools of its own: toolhost tools lists them (%s)", word, entry.Source)
 		}
-		if _, err := exec.LookPath(splitTool(word).Path); err != nil && !pack.Is(splitTool(word).Path) {
+		if !k.found(word) {
 			file := cmp.Or(k.loaded.Path, "a toolhost.yaml ("+noFile()+")")
 			return catalog.Tool{}, exit.Usagef("no tool %q: it is neither in %s nor in PATH; give a plugin's path, such as ./%s", word, file, word)
 		}
 	}
 	return k.plugin(ctx, splitTool(word))
+}
+
+// found says whether a word without a slash, which no configuration has, is a
+// plugin's in PATH or a pack's.
+func (k *app) found(word string) bool {
+	if _, named := k.loaded.Tool(word); named {
+		return false
+	}
+	path := splitTool(word).Path
+	_, err := exec.LookPath(path)
+	return err == nil || pack.Is(path)
 }
 
 // noFile says that there is no configuration. People expect the one in their

@@ -71,7 +71,7 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 // is there to ask: nothing of it is run.
 func (k *app) callable(ctx context.Context, word string) (catalog.Tool, error) {
 	tool, configured := k.catalog.Offered(word)
-	if !configured && strings.Contains(word, "/") {
+	if !configured && (strings.Contains(word, "/") || k.found(word)) {
 		tool = turn.Tool{Name: filepath.Base(splitTool(word).Path), Mode: k.loaded.Default.Mode}
 	}
 	if tool.Mode != turn.ModeAsk || !k.flags.headless && terminal.Present() {
