@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,7 +31,7 @@ type connection struct {
 	active  atomic.Int64 // when something last moved, in Unix nanoseconds
 
 	mu      sync.Mutex
-	out     []*outer
+	out     []*outer // those that are over among them until the next is held
 	aborted bool
 	failed  bool   // one direction has
 	broken  string // by the destination's fault, or a limit's, also where it was aborted
@@ -218,7 +219,7 @@ func (c *connection) hold(out *outer) error {
 		out.finish(c.broken, true)
 		return net.ErrClosed
 	}
-	c.out = append(c.out, out)
+	c.out = append(slices.DeleteFunc(slices.Clone(c.out), func(o *outer) bool { return o.over.Load() }), out)
 	return nil
 }
 

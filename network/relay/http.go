@@ -87,6 +87,7 @@ type httpRelay struct {
 	*connection
 	to       target
 	begun    atomic.Bool   // a request has come
+	dialled  atomic.Bool   // the first connection outside, which the tool's own counts for
 	ended    chan struct{} // the server's part has
 	requests sync.WaitGroup
 
@@ -185,6 +186,11 @@ func (h *httpRelay) authority() string {
 // dial connects for the transport: to the target, or to the proxy that stands for
 // it.
 func (h *httpRelay) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	if h.dialled.Swap(true) {
+		if err := h.session.another(ctx, h.connection); err != nil {
+			return nil, undialled{err}
+		}
+	}
 	out, err := h.connection.dial(ctx, h.to, true)
 	if err != nil {
 		return nil, undialled{err}

@@ -25,6 +25,7 @@ type outer struct {
 	broke                atomic.Pointer[string] // what broke it while it was read
 
 	once sync.Once
+	over atomic.Bool // it is finished
 }
 
 func newOuter(conn *net.TCPConn, key flowKey, begun time.Time, l *ledger) (*outer, error) {
@@ -91,6 +92,7 @@ func (o *outer) finish(err string, reset bool) {
 		}
 		o.ledger.ended(o, err)
 		_ = o.TCPConn.Close()
+		o.over.Store(true)
 	})
 }
 

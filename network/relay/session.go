@@ -146,11 +146,29 @@ func (s *session) take(l *net.TCPListener) error {
 	return nil
 }
 
-// admit takes a connection in, unless there are too many.
-func (s *session) admit(c *connection) bool {
+// countOne counts a connection for the limit of all.
+func (s *session) countOne() {
 	if most := s.spec.Limits.TotalConnections; s.total.Add(1) > most && most > 0 {
 		s.trip("connectionsTotal")
 	}
+}
+
+// another lets a connection of the tool's have one more to its destination, which waits
+// and counts as if the tool had made it.
+func (s *session) another(ctx context.Context, c *connection) error {
+	if err := s.accepts.Wait(ctx); err != nil {
+		return err
+	}
+	if s.countOne(); s.tripped.Load() == nil {
+		return nil
+	}
+	s.refuseAt(c.local(), errLimit.Error())
+	return errLimit
+}
+
+// admit takes a connection in, unless there are too many.
+func (s *session) admit(c *connection) bool {
+	s.countOne()
 	why, ok := s.enter(c)
 	if ok {
 		return true
