@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -16,11 +17,24 @@ import (
 )
 
 // Sender sends records to one place. Send gives how many of the first have gone; an
-// error says why not all have. It ends with ctx.
+// error says why not all have, or is a *Rejected. It ends with ctx.
 type Sender interface {
 	Send(ctx context.Context, records []journal.Audit) (sent int, err error)
 	Close()
 }
+
+// Rejected is what a receiver says of records that have all gone: that it has not kept some,
+// or only a warning. They are not to be sent again.
+type Rejected struct {
+	Records int // that it has not kept
+	Why     error
+}
+
+// Error implements error.
+func (r *Rejected) Error() string { return r.Why.Error() }
+
+// Unwrap gives the receiver's own words.
+func (r *Rejected) Unwrap() error { return r.Why }
 
 const (
 	// maxQueued bounds the records that wait, maxBatch those that are sent at once.
@@ -139,10 +153,14 @@ func (o *Outbox) deliver(list []journal.Audit, lost int64) {
 		if sent > 0 {
 			pause = firstPause
 		}
+		if rejected, ok := errors.AsType[*Rejected](err); ok {
+			o.onLoss(rejected.Records)
+			o.tell("a receiver of audit records rejects some, or warns", "rejected", rejected.Records, err)
+		}
 		if len(list) == 0 {
 			return
 		}
-		o.tell(err)
+		o.tell("audit records cannot be sent, and wait", "lost", int(o.lost.Load()), err)
 		if !o.rest(pause) {
 			o.lose(len(list), lost)
 			return
@@ -173,11 +191,12 @@ func (o *Outbox) rest(pause time.Duration) bool {
 	}
 }
 
-func (o *Outbox) tell(err error) {
+// tell logs what is wrong, now and then.
+func (o *Outbox) tell(what, counted string, n int, err error) {
 	now := time.Now()
 	if err == nil || !o.logged.IsZero() && now.Sub(o.logged) < tellEvery {
 		return
 	}
 	o.logged = now
-	o.logger.Warn("audit records cannot be sent, and wait", "to", o.name, "waiting", len(o.queue), "lost", o.lost.Load(), "error", text.Bytes(err.Error(), maxErrorBytes))
+	o.logger.Warn(what, "to", o.name, "waiting", len(o.queue), counted, n, "error", text.Bytes(err.Error(), maxErrorBytes))
 }

@@ -141,10 +141,16 @@ func (g *guard) try(ctx context.Context, export func(context.Context) error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(g.life, cancel)()
-	if err := export(ctx); err != nil {
-		g.failed()
-		g.tell(err)
+	err := export(ctx)
+	if err == nil {
+		return
 	}
+	if n, taken := rejected(err); taken && n == 0 {
+		g.logger.Debug("the collector has taken telemetry with a warning", "signal", g.signal, "warning", text.Bytes(err.Error(), maxErrorBytes))
+		return
+	}
+	g.failed()
+	g.tell(err)
 }
 
 func (g *guard) tell(err error) {

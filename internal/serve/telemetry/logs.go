@@ -13,6 +13,7 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/serve/audit"
 )
 
 // AuditLogs sends audit records as OTLP logs. One goroutine may use it.
@@ -51,13 +52,17 @@ func newLogExporter(p signalPlan, e Export) (sdklog.Exporter, error) {
 	return otlploghttp.New(ctx, append(options(p, e, otlploghttp.WithEndpointURL, otlploghttp.WithHeaders, otlploghttp.WithTimeout), otlploghttp.WithProxy(proxy))...)
 }
 
-// Send sends all of the records, or none.
+// Send sends all of the records, or none. What the collector says of those that it has is an
+// *audit.Rejected.
 func (l *AuditLogs) Send(ctx context.Context, records []journal.Audit) (sent int, err error) {
 	l.made.records = nil
 	for i := range records {
 		l.logger.Emit(ctx, logOf(&records[i]))
 	}
 	if err := l.exporter.Export(ctx, l.made.records); err != nil {
+		if n, taken := rejected(err); taken {
+			return len(records), &audit.Rejected{Records: int(max(0, min(n, int64(len(records))))), Why: err}
+		}
 		return 0, plain(err)
 	}
 	return len(records), nil

@@ -110,7 +110,7 @@ func (m *metrics) defineHost() {
 	m.reloads = m.counter("toolhost_config_reloads_total", "Attempts to load the configuration anew.", "result")
 	m.exportErrors = m.counter("toolhost_otlp_export_errors_total", "Exports over OTLP that failed, and whose data is lost.", "signal")
 	m.lostCalls = m.counter("toolhost_otlp_dropped_calls_total", "Calls without a trace, since too many waited for their export.")
-	m.lostAudit = m.counter("toolhost_audit_lost_total", "Audit records that were not sent, since too many waited. The journal has them.", "to")
+	m.lostAudit = m.counter("toolhost_audit_lost_total", "Audit records that were not sent, since too many waited, or that the receiver rejected. The journal has them.", "to")
 	m.begin()
 }
 

@@ -36,6 +36,21 @@ type receiver struct {
 	logs     []*logspb.LogRecord
 	resource *resourcepb.Resource
 	keys     []string // the headers x-key of all requests
+
+	warning  string // what answers say beside that all was taken, but for
+	rejected int64  // so many
+}
+
+func (r *receiver) tracesAnswer() *collectortrace.ExportTraceServiceResponse {
+	return &collectortrace.ExportTraceServiceResponse{PartialSuccess: &collectortrace.ExportTracePartialSuccess{ErrorMessage: r.warning, RejectedSpans: r.rejected}}
+}
+
+func (r *receiver) metricsAnswer() *collectormetrics.ExportMetricsServiceResponse {
+	return &collectormetrics.ExportMetricsServiceResponse{PartialSuccess: &collectormetrics.ExportMetricsPartialSuccess{ErrorMessage: r.warning, RejectedDataPoints: r.rejected}}
+}
+
+func (r *receiver) logsAnswer() *collectorlogs.ExportLogsServiceResponse {
+	return &collectorlogs.ExportLogsServiceResponse{PartialSuccess: &collectorlogs.ExportLogsPartialSuccess{ErrorMessage: r.warning, RejectedLogRecords: r.rejected}}
 }
 
 // metricsService has the other method Export.
@@ -48,7 +63,7 @@ type metricsService struct {
 func (s metricsService) Export(ctx context.Context, in *collectormetrics.ExportMetricsServiceRequest) (*collectormetrics.ExportMetricsServiceResponse, error) {
 	s.r.takeKey(ctx)
 	s.r.takeMetrics(in)
-	return &collectormetrics.ExportMetricsServiceResponse{}, nil
+	return s.r.metricsAnswer(), nil
 }
 
 // logsService has one more method Export.
@@ -61,7 +76,7 @@ type logsService struct {
 func (s logsService) Export(ctx context.Context, in *collectorlogs.ExportLogsServiceRequest) (*collectorlogs.ExportLogsServiceResponse, error) {
 	s.r.takeKey(ctx)
 	s.r.takeLogs(in)
-	return &collectorlogs.ExportLogsServiceResponse{}, nil
+	return s.r.logsAnswer(), nil
 }
 
 func (r *receiver) takeLogs(in *collectorlogs.ExportLogsServiceRequest) {
@@ -79,7 +94,7 @@ func (r *receiver) takeLogs(in *collectorlogs.ExportLogsServiceRequest) {
 func (r *receiver) Export(ctx context.Context, in *collectortrace.ExportTraceServiceRequest) (*collectortrace.ExportTraceServiceResponse, error) {
 	r.takeKey(ctx)
 	r.takeSpans(in)
-	return &collectortrace.ExportTraceServiceResponse{}, nil
+	return r.tracesAnswer(), nil
 }
 
 func (r *receiver) takeKey(ctx context.Context) {
@@ -125,6 +140,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		body = unpacked
 	}
 	raw, err := io.ReadAll(body)
+	var answer proto.Message
 	traces, metrics, logs := &collectortrace.ExportTraceServiceRequest{}, &collectormetrics.ExportMetricsServiceRequest{}, &collectorlogs.ExportLogsServiceRequest{}
 	switch {
 	case err != nil || q.Header.Get("Content-Type") != "application/x-protobuf":
@@ -132,10 +148,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	case q.URL.Path == "/v1/traces" && proto.Unmarshal(raw, traces) == nil:
 		r.takeSpans(traces)
+		answer = r.tracesAnswer()
 	case q.URL.Path == "/v1/metrics" && proto.Unmarshal(raw, metrics) == nil:
 		r.takeMetrics(metrics)
+		answer = r.metricsAnswer()
 	case q.URL.Path == "/v1/logs" && proto.Unmarshal(raw, logs) == nil:
 		r.takeLogs(logs)
+		answer = r.logsAnswer()
 	default:
 		http.NotFound(w, q)
 		return
@@ -144,6 +163,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.keys = append(r.keys, q.Header.Values("x-key")...)
 	r.mu.Unlock()
 	w.Header().Set("Content-Type", "application/x-protobuf")
+	raw, _ = proto.Marshal(answer)
+	_, _ = w.Write(raw)
 }
 
 // receive starts a collector on loopback.
