@@ -40,6 +40,7 @@ type played struct {
 	err   error
 	stuck chan struct{} // not nil: nothing is taken before it is closed
 	began atomic.Int32
+	most  int // not 0: more at once are refused
 }
 
 func (p *played) Send(ctx context.Context, list []journal.Audit) (int, error) {
@@ -55,6 +56,9 @@ func (p *played) Send(ctx context.Context, list []journal.Audit) (int, error) {
 	defer p.mu.Unlock()
 	if p.err != nil {
 		return 0, p.err
+	}
+	if p.most > 0 && len(list) > p.most {
+		return 0, errors.New("413 Request Entity Too Large")
 	}
 	p.taken = append(p.taken, list...)
 	return len(list), nil
@@ -133,6 +137,29 @@ func TestADeadReceiver(t *testing.T) {
 		o.Close()
 		if took := time.Since(began); took > closeLimit || lost.Load() != 2 {
 			t.Errorf("the end took %s, lost %d", took, lost.Load())
+		}
+	})
+}
+
+// A receiver that takes only few records at once gets all, in order and once.
+func TestAReceiverOfSmallRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &played{most: 3, stuck: make(chan struct{})}
+		o := NewOutbox("test", p, hclog.NewNullLogger(), func(n int) { t.Errorf("%d are lost", n) })
+		const n = 2 * maxBatch
+		for i := range n {
+			o.Put(record(i))
+		}
+		close(p.stuck)
+		time.Sleep(n * lastPause)
+		o.Close()
+		if len(p.taken) != n {
+			t.Fatalf("%d have come", len(p.taken))
+		}
+		for i, a := range p.taken {
+			if a.Seq != int64(i) {
+				t.Fatalf("record %d has the number %d", i, a.Seq)
+			}
 		}
 	})
 }

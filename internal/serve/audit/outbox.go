@@ -143,29 +143,42 @@ func lostRecord(n int64) journal.Audit {
 	}
 }
 
-// deliver tries until all of a batch are sent, or the end.
+// deliver tries until all of a batch are sent, or the end. After a failure it sends fewer at
+// once: all may be more than the receiver takes in one request.
 func (o *Outbox) deliver(list []journal.Audit, lost int64) {
+	part := len(list)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		ctx, cancel := context.WithTimeout(o.life, sendLimit)
-		sent, err := o.sender.Send(ctx, list)
-		cancel()
+		sent, err := o.send(list[:part])
 		list = list[sent:]
 		if sent > 0 {
 			pause = firstPause
 		}
-		if rejected, ok := errors.AsType[*Rejected](err); ok {
-			o.onLoss(rejected.Records)
-			o.tell("a receiver of audit records rejects some, or warns", "rejected", rejected.Records, err)
-		}
 		if len(list) == 0 {
 			return
 		}
+		if sent == part {
+			part = min(2*part, len(list))
+			continue
+		}
+		part = max(1, min(part, len(list))/2)
 		o.tell("audit records cannot be sent, and wait", "lost", int(o.lost.Load()), err)
 		if !o.rest(pause) {
 			o.lose(len(list), lost)
 			return
 		}
 	}
+}
+
+// send tries once. What the receiver has rejected is gone.
+func (o *Outbox) send(list []journal.Audit) (sent int, err error) {
+	ctx, cancel := context.WithTimeout(o.life, sendLimit)
+	defer cancel()
+	sent, err = o.sender.Send(ctx, list)
+	if rejected, ok := errors.AsType[*Rejected](err); ok {
+		o.onLoss(rejected.Records)
+		o.tell("a receiver of audit records rejects some, or warns", "rejected", rejected.Records, err)
+	}
+	return sent, err
 }
 
 // lose counts the last n records of a batch, which are given up. The very last, where
