@@ -57,7 +57,7 @@ func newLogExporter(p signalPlan, e Export) (sdklog.Exporter, error) {
 func (l *AuditLogs) Send(ctx context.Context, records []journal.Audit) (sent int, err error) {
 	l.made.records = nil
 	for i := range records {
-		l.logger.Emit(ctx, logOf(&records[i]))
+		l.logger.Emit(ctx, logOf(records[i]))
 	}
 	if err := l.exporter.Export(ctx, l.made.records); err != nil {
 		if n, taken := rejected(err); taken {
@@ -75,8 +75,12 @@ func (l *AuditLogs) Close() {
 	_ = l.exporter.Shutdown(ctx)
 }
 
-// logOf has the words of the record as its body, and each field as an attribute.
-func logOf(a *journal.Audit) (r log.Record) {
+// logOf has the words of the record as its body, and each field as an attribute. A byte outside
+// UTF-8 is replaced as in the journal's JSON: OTLP takes nothing of a batch with one.
+func logOf(a journal.Audit) (r log.Record) {
+	for _, s := range []*string{&a.Who, &a.Action, &a.What, &a.Outcome} {
+		*s = string([]rune(*s))
+	}
 	r.SetTimestamp(a.Time)
 	r.SetEventName("toolhost.audit." + a.Action)
 	r.SetSeverity(log.SeverityInfo)

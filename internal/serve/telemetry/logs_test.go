@@ -29,7 +29,7 @@ func TestAuditOverOTLP(t *testing.T) {
 			for round := range 2 {
 				list := []journal.Audit{
 					{Seq: 1, Time: at, Who: "uid 0", Action: "token.create", What: "ci", Hash: "ab"},
-					{Seq: 2, Time: at, Who: "token ci", Action: journal.ActionRefused, What: "GET /metrics from 127.0.0.1", Outcome: "this needs the role metrics", Hash: "cd"},
+					{Seq: 2, Time: at, Who: "token ci", Action: journal.ActionRefused, What: "GET /\xff from 127.0.0.1", Outcome: "this needs the role metrics", Hash: "cd"},
 				}
 				if n, err := l.Send(wait.Context(t), list); n != 2 || err != nil {
 					t.Fatalf("%d, %v", n, err)
@@ -48,7 +48,7 @@ func TestAuditOverOTLP(t *testing.T) {
 			if got := attributes(one.GetAttributes()); got["toolhost.audit.who"] != "uid 0" || got["toolhost.audit.what"] != "ci" || got["toolhost.audit.hash"] != "ab" {
 				t.Errorf("%v", got)
 			}
-			if two.GetSeverityNumber() != logspb.SeverityNumber_SEVERITY_NUMBER_WARN || two.GetBody().GetStringValue() != "token ci: access.refused: GET /metrics from 127.0.0.1: this needs the role metrics" {
+			if two.GetSeverityNumber() != logspb.SeverityNumber_SEVERITY_NUMBER_WARN || two.GetBody().GetStringValue() != "token ci: access.refused: GET /\ufffd from 127.0.0.1: this needs the role metrics" {
 				t.Errorf("%+v", two)
 			}
 			if len(r.keys) != 2 || r.keys[0] != "k" {
