@@ -7,6 +7,9 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"time"
+
+	"github.com/toolhost/toolhost/network"
 )
 
 // dial connects to the target, and has the attempt counted whatever comes of it.
@@ -97,10 +100,26 @@ func (s *session) dialDirect(ctx context.Context, to target) (*net.TCPConn, neti
 			return nil, netip.AddrPort{}, err
 		}
 	}
-	v6 := slices.ContainsFunc(list, func(at netip.AddrPort) bool { return at.Addr().Is6() && !at.Addr().Is4In6() })
-	reach, err := s.world.reach(ctx, s.spec, to.name != "" && v6)
+	reach, err := s.reachOf(ctx, to, list)
 	if err != nil {
 		return nil, netip.AddrPort{}, err
 	}
 	return dialAny(ctx, list, reach)
+}
+
+// reachOf is what may be connected to of a target's addresses. What a resolver says about
+// IPv6, which may be nothing, does not keep those of IPv4 waiting for the rest of the time.
+func (s *session) reachOf(ctx context.Context, to target, list []netip.AddrPort) (network.Reach, error) {
+	isV6 := func(at netip.AddrPort) bool { return at.Addr().Is6() && !at.Addr().Is4In6() }
+	v6 := slices.ContainsFunc(list, isV6)
+	if slices.ContainsFunc(list, func(at netip.AddrPort) bool { return !isV6(at) }) {
+		most := otherFamily
+		if until, ok := ctx.Deadline(); ok {
+			most = min(most, time.Until(until)/2)
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
+	}
+	return s.world.reach(ctx, s.spec, to.name != "" && v6)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -111,5 +112,24 @@ func TestTranslationIsNotWaitedForTooLong(t *testing.T) {
 	cancel()
 	if _, may := w.prefixes(ctx); !may {
 		t.Error("nothing is known, and it is taken for none")
+	}
+}
+
+// IPv4 addresses do not wait until the time of their connection is over, be it short.
+func TestTranslationDoesNotHoldUpIPv4(t *testing.T) {
+	four, six := netip.MustParseAddrPort("93.184.216.34:443"), netip.MustParseAddrPort("[2a00:1::1]:443")
+	for _, within := range []time.Duration{100 * time.Millisecond, network.DefaultDial} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &session{world: &world{translation: &lookup{done: make(chan struct{})}}} // which never ends
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			r, err := s.reachOf(ctx, target{name: "a.test"}, []netip.AddrPort{six, four})
+			if err != nil || ctx.Err() != nil || r.Refuse(four) != "" || r.Refuse(six) == "" {
+				t.Errorf("%v, %v: %+v", err, ctx.Err(), r)
+			}
+			if _, err := s.reachOf(ctx, target{name: "a.test"}, []netip.AddrPort{six}); err != nil || ctx.Err() == nil {
+				t.Errorf("IPv6 alone: %v, %v", err, ctx.Err())
+			}
+		})
 	}
 }
