@@ -85,7 +85,7 @@ func (r Reach) Refuse(to netip.AddrPort) string {
 		}
 	}
 	for _, prefix := range r.Deny {
-		if prefix.Contains(addr) {
+		if unmapped(prefix).Contains(addr) {
 			return "denied by the operator"
 		}
 	}
@@ -96,6 +96,14 @@ func (r Reach) Refuse(to netip.AddrPort) string {
 		return "perhaps translated to IPv4, since the resolver says nothing about " + TranslationName
 	}
 	return ""
+}
+
+// unmapped is a network of IPv4 addresses that is written as one of IPv6.
+func unmapped(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p
 }
 
 // TranslationName has only IPv4 addresses, so one with IPv6 has been translated

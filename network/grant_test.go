@@ -159,7 +159,7 @@ func TestCeiling(t *testing.T) {
 func TestAddressesThatANameMustNotLeadTo(t *testing.T) {
 	r := Reach{
 		Granted: parseAll(t, "10.9.0.0/24:443", "192.168.7.7:80", "[fd00:9::/64]:443", "x.test"),
-		Deny:    []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, Translated: []netip.Prefix{netip.MustParsePrefix("2a00:64::/96")},
+		Deny:    []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("::ffff:192.0.2.0/120")}, Translated: []netip.Prefix{netip.MustParsePrefix("2a00:64::/96")},
 		Own: []netip.Addr{netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("2a00:1::7")},
 	}
 	for addr, want := range map[string]string{
@@ -170,7 +170,7 @@ func TestAddressesThatANameMustNotLeadTo(t *testing.T) {
 		"192.0.0.8:1": "reserved", "198.18.0.1:1": "for benchmarks", "224.0.0.1:1": "multicast", "255.255.255.255:1": "reserved", "[ff02::1]:1": "multicast",
 		"[fc00::1]:1": "private", "[::ffff:127.0.0.1]:1": "loopback", "[::ffff:93.184.216.34]:1": "IPv4 in IPv6", "[::ffff:10.9.0.7]:443": "",
 		"[::7f00:1]:1": "IPv4 in IPv6", "[64:ff9b::7f00:1]:1": "translated to IPv4", "[64:ff9b:1::1]:1": "translated to IPv4", "[2002:7f00:1::]:1": "a tunnel to IPv4",
-		"[2001:0:1::]:1": "a tunnel to IPv4", "[2a00:64::7f00:1]:443": "translated to IPv4", "203.0.113.9:443": "denied by the operator",
+		"[2001:0:1::]:1": "a tunnel to IPv4", "[2a00:64::7f00:1]:443": "translated to IPv4", "203.0.113.9:443": "denied by the operator", "192.0.2.9:443": "denied by the operator",
 		"198.51.100.7:443": "the host's own", "[2a00:1::7]:443": "the host's own", "[fd00:9::1]:443": "",
 	} {
 		if got := r.Refuse(netip.MustParseAddrPort(addr)); got != want {

@@ -121,11 +121,13 @@ var publicURLKind = scalar("URL without a path", `^https?://[^/?#@]+/?$`, func(s
 
 // proxyKind is an address or network, as text.
 var proxyKind = scalar("address or network", `^[0-9A-Fa-f:.]+(/[0-9]+)?$`, func(s string) (any, string) {
-	if _, err := netip.ParseAddr(s); err == nil {
-		return s, ""
-	}
-	if p, err := netip.ParsePrefix(s); err != nil || p.Masked() != p {
+	addr, wrong := netip.ParseAddr(s)
+	p, err := netip.ParsePrefix(s)
+	switch {
+	case wrong != nil && (err != nil || p.Masked() != p):
 		return nil, "is not an address or network: write one such as 10.0.0.7 or 10.0.0.0/24"
+	case addr.Is4In6(), p.Addr().Is4In6():
+		return nil, ipv4InIPv6
 	}
 	return s, ""
 })

@@ -291,13 +291,19 @@ var prefixKindOfNetwork = &kind{name: "network", schema: plainPrefix.schema, rea
 	return plainPrefix.read(r, unquoted(n))
 }}
 
+// ipv4InIPv6 refuses a network that holds no address, since IPv4 is compared as IPv4.
+const ipv4InIPv6 = "is IPv4 in IPv6: write it as IPv4, such as 203.0.113.0/24"
+
 var plainPrefix = scalar("network", `^[0-9A-Fa-f:.]+(/[0-9]+)?$`, func(s string) (any, string) {
-	if addr, err := netip.ParseAddr(s); err == nil {
-		return netip.PrefixFrom(addr, addr.BitLen()).String(), ""
-	}
 	p, err := netip.ParsePrefix(s)
+	if addr, wrong := netip.ParseAddr(s); wrong == nil {
+		p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
 	if err != nil {
 		return nil, "is not a network: write one such as 203.0.113.0/24"
+	}
+	if p.Addr().Is4In6() {
+		return nil, ipv4InIPv6
 	}
 	return p.Masked().String(), ""
 })
