@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
@@ -183,4 +185,20 @@ const someHash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a
 
 func param(text string) string {
 	return "tools: {t: {command: [echo, --, \"{p}\"], params: {p: {" + text + "}}}}"
+}
+
+// A ceiling over all tools is not held to what one call can have.
+func TestACeilingOfManyNames(t *testing.T) {
+	var names []string
+	for i := range 150 {
+		names = append(names, fmt.Sprintf("n%d.example:%d", i, 1000+i))
+	}
+	list := "[" + strings.Join(names, ", ") + "]"
+	l := mustLoad(t, "limits: {network: "+list+"}\ntools: {search: {command: [bin/search], network: [\"n7.example:1007\"]}}")
+	if got := l.Config.Ceiling.Grants; len(got) != len(names) {
+		t.Errorf("%d grants", len(got))
+	}
+	if _, err := load(t, "tools: {search: {command: [bin/search], network: "+list+"}}"); err == nil || !strings.Contains(err.Error(), "that a call can have") {
+		t.Errorf("a tool may have as many: %v", err)
+	}
 }

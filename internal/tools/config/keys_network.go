@@ -90,26 +90,26 @@ var networkKind = &kind{
 		case n.shape == text && n.value == askWord:
 			return nil, "is part of a mapping: write {ask: true}, or {grants: [api.example.com], ask: true}"
 		}
-		return r.network(n)
+		return r.network(n, r.callGrants)
 	},
 }
 
 var ceilingKind = &kind{
 	name: networkKind.name, schema: &jsonschema.Schema{AnyOf: networkSchema(sandbox.NetworkNone, sandbox.NetworkHost)},
-	read: func(r *reader, n *node) (any, string) { return r.network(n) },
+	read: func(r *reader, n *node) (any, string) { return r.network(n, r.grantList) },
 }
 
-// network reads a word or a list of grants.
-func (r *reader) network(n *node) (any, string) {
+// network reads a word or a list of grants, as grants does that.
+func (r *reader) network(n *node, grants func(*node) ([]network.Grant, string)) (any, string) {
 	switch {
 	case n.shape == text && (n.value == sandbox.NetworkNone || n.value == sandbox.NetworkHost):
 		return reach{mode: n.value}, ""
 	case n.shape == list:
-		grants, wrong := r.grantList(n)
-		if len(grants) == 0 {
+		got, wrong := grants(n)
+		if len(got) == 0 {
 			return reach{mode: sandbox.NetworkNone}, wrong
 		}
-		return reach{mode: sandbox.NetworkGrants, grants: grants}, wrong
+		return reach{mode: sandbox.NetworkGrants, grants: got}, wrong
 	case n.shape == text:
 		return nil, "is unknown: must be none, host, or a list such as [api.example.com, \"*.example.org:443\"]"
 	}
@@ -129,7 +129,7 @@ func (r *reader) networkMapping(n *node) (any, string) {
 				wrong = "is not a list: write [api.example.com]"
 				break
 			}
-			got.grants, wrong = r.grantList(e.value)
+			got.grants, wrong = r.callGrants(e.value)
 		case askWord:
 			got.ask = e.value.value == "true"
 			if e.value.shape != boolean {
@@ -169,6 +169,12 @@ func (r *reader) grantList(n *node) (grants []network.Grant, wrong string) {
 		}
 		grants = append(grants, g)
 	}
+	return grants, wrong
+}
+
+// callGrants are those that one call can have at once. Those of a ceiling need not be.
+func (r *reader) callGrants(n *node) ([]network.Grant, string) {
+	grants, wrong := r.grantList(n)
 	if wrong != "" {
 		return nil, wrong
 	}
