@@ -120,6 +120,7 @@ func Run(o Options) error {
 		d.logger.Error("revoked approvals are in force again with the next daemon", "error", err)
 	}
 	d.watchTokens() // what was done with them since the last look
+	d.trail.further(true)
 	d.trail.add("daemon", "daemon.stop", "", "")
 	return errors.Join(err, d.close())
 }

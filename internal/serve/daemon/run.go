@@ -42,6 +42,7 @@ func (d *daemon) run() error {
 			gone = d.watchJournal(gone)
 			d.watchTokens()
 			_ = d.turns.Approvals().Flush()
+			d.trail.further(false)
 			d.trail.flush()
 		}
 	}

@@ -137,22 +137,33 @@ func (t *trail) refused(r httpapi.Refusal) {
 	if t.refuse == nil {
 		t.refuse = rate.NewLimiter(rate.Every(refusalEvery), refusalBurst)
 	}
-	allowed, dropped := t.refuse.Allow(), t.dropped
-	if allowed {
-		t.dropped = 0
-	} else {
+	allowed := t.refuse.Allow()
+	if !allowed {
 		t.dropped++
 	}
 	t.mu.Unlock()
 	if !allowed {
 		return
 	}
-	if dropped > 0 {
-		t.add("daemon", journal.ActionRefused, "further requests", strconv.Itoa(dropped)+" more")
-	}
+	t.further(true)
 	who := r.Who
 	who = cmp.Or(who, "somebody unknown")
 	t.add(who, journal.ActionRefused, r.Method+" "+r.Path+" from "+r.From, r.Err.Error())
+}
+
+// further records how many refusals were too many since the last record of one: now, or only
+// if another record of a refusal may be made.
+func (t *trail) further(now bool) {
+	t.mu.Lock()
+	n := t.dropped
+	if n > 0 && !now && !t.refuse.Allow() {
+		n = 0
+	}
+	t.dropped -= n
+	t.mu.Unlock()
+	if n > 0 {
+		t.add("daemon", journal.ActionRefused, "further requests", strconv.Itoa(n)+" more")
+	}
 }
 
 // configured records which configuration is in force, with the hash of its files, so that
