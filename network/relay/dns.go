@@ -274,7 +274,7 @@ func served(name string) string {
 // lookUpExact looks the name up outside: one that does not exist has no address
 // here either. Where that is not known in time, the connection will tell.
 func (s *session) lookUpExact(name string, addr netip.Addr, kind dnsmessage.Type) reply {
-	if by, err := s.world.proxyFor(name, 443, false); by != nil || err != nil { // which alone can look it up
+	if s.proxied(name) { // and may be looked up by the proxy alone
 		if kind == dnsmessage.TypeA || kind == dnsmessage.TypeALL {
 			return reply{a: addr}
 		}
@@ -302,6 +302,22 @@ func (s *session) lookUpExact(name string, addr netip.Addr, kind dnsmessage.Type
 		return reply{}
 	}
 	return reply{a: addr}
+}
+
+// proxied says whether connections to a granted name go through a proxy, on any of its ports.
+func (s *session) proxied(name string) bool {
+	for _, g := range s.spec.Grants {
+		if g.Host != name {
+			continue
+		}
+		for _, port := range g.Ports {
+			by, err := s.world.proxyFor(name, port, g.Inspect(port) == network.HTTPHost)
+			if by != nil || err != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // reversed is the address that a name of in-addr.arpa is about; ok is true for

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/network"
@@ -299,4 +300,27 @@ func FuzzAnswer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A name that is reached through a proxy on one of its ports has an address, whether this
+// machine can look it up or not.
+func TestNamesThatAProxyLooksUp(t *testing.T) {
+	for _, test := range []struct {
+		proxy httpproxy.Config
+		port  uint16
+		code  dnsmessage.RCode
+	}{
+		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128"}, 80, dnsmessage.RCodeSuccess},
+		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128"}, 443, dnsmessage.RCodeNameError},
+		{httpproxy.Config{HTTPSProxy: "http://proxy.test:3128"}, 80, dnsmessage.RCodeNameError},
+		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128", HTTPSProxy: "http://proxy.test:3128", NoProxy: "a.test:443"}, 80, dnsmessage.RCodeSuccess},
+	} {
+		var asked atomic.Int64
+		w := newWorld(&test.proxy)
+		w.resolver = saying(t, &asked, func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeNameError })
+		s, _ := newSession(t, w, network.Limits{}, network.Grant{Host: "a.test", Ports: []uint16{test.port}})
+		if got := unpack(t, s.answerQuery(query(t, "a.test.", dnsmessage.TypeA, false))); got.RCode != test.code {
+			t.Errorf("%+v: port %d: %s", test.proxy, test.port, got.RCode)
+		}
+	}
 }
