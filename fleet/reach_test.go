@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,5 +168,25 @@ func TestKeptProcessesOfWorkers(t *testing.T) {
 		if got := w.call(r); !got.OK() || got.Text() != string(rune('1'+want)) {
 			t.Fatalf("call %d: %s %q at %+v", want+1, got.Message, got.Text(), got.Where)
 		}
+	}
+}
+
+// What a worker's owner allows of its files is judged by what a call has opened: a link that is
+// put in the place of a path after the offer was taken leads to nothing else.
+func TestALinkBehindTheOfferOnAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	allowed, other := filepath.Join(w.dir, "allowed"), filepath.Join(w.dir, "other")
+	path := filepath.Join(allowed, "x")
+	if err := errors.Join(os.MkdirAll(path, 0o755), os.Mkdir(other, 0o755), os.WriteFile(filepath.Join(other, "file"), []byte("shown"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	w.work("w1", func(c *worker.Config) { c.Ceilings.Read = []string{allowed} })
+	r := shell("cat " + path + "/file")
+	r.Where, r.Sandbox = map[string]string{"worker": "w1"}, &supervisor.Policy{Read: []string{path}}
+	r.Secrets = []supervisor.Secret{{Variable: "KEY", Value: "hidden-value"}} // with one it is prepared anew
+	r.Placed = func(string, int) error { return errors.Join(os.Remove(path), os.Symlink(other, path)) }
+	if got := w.call(r); got.Status != api.StatusStartFailed || !strings.Contains(got.Message, "read none of "+other) {
+		t.Errorf("%s %s %q", got.Status, got.Message, got.Text())
 	}
 }

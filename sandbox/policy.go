@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -242,15 +243,27 @@ func (r Resolved) writes(path string, match func(real, source string) bool) bool
 
 // writable are the real paths that the call may write to.
 func (r Resolved) writable() (sources []string) {
-	for _, g := range r.grants {
-		if g.write {
-			sources = append(sources, g.source)
+	for source, write := range r.Sources() {
+		if write {
+			sources = append(sources, source)
 		}
 	}
-	if r.workspace != "" {
-		sources = append(sources, r.workspace)
-	}
 	return sources
+}
+
+// Sources are the real paths of what the call sees of the host's files, and whether it may
+// write there.
+func (r Resolved) Sources() iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		for _, g := range r.grants {
+			if !yield(g.source, g.write) {
+				return
+			}
+		}
+		if r.workspace != "" {
+			yield(r.workspace, true)
+		}
+	}
 }
 
 // Holds says whether the call will see path as a folder, because something

@@ -69,7 +69,7 @@ type Config struct {
 	// Sandbox is the policy of calls that bring none of their own. The zero
 	// value is the native tier with nothing granted.
 	Sandbox Policy
-	// Ceiling bounds the networks of all calls.
+	// Ceiling bounds the networks and the files of all calls.
 	Ceiling Ceiling
 	// DenyNetworks are networks that no granted name may resolve to, in addition to private
 	// ones, the host's own and the like: an operator's public addresses, for example.

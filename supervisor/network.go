@@ -23,14 +23,18 @@ import (
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
-// Ceiling bounds the networks of all calls; the zero value bounds nothing.
+// Ceiling bounds the networks and the files of all calls; the zero value bounds nothing.
 type Ceiling struct {
 	// Network is sandbox.NetworkNone, NetworkHost for no bound, or NetworkGrants; empty is
 	// NetworkGrants where there are Grants, else NetworkHost.
 	Network string
 	Grants  []network.Grant
-	// Source says where the bound comes from, for refusals.
+	// Source says where the bound of networks comes from, for refusals.
 	Source string
+	// Files says why no call may be granted what is at a path, to read or to write; nil allows
+	// all. It is asked about what was opened for the call, by its real path, and may be called
+	// from any goroutine.
+	Files func(path string, write bool) error
 }
 
 // mode is the ceiling's network, with the word that may be left out.
@@ -60,7 +64,7 @@ func (l *Ceiling) complete() error {
 	return nil
 }
 
-// Refuses returns why calls with a policy go beyond the ceiling, whatever their paths are.
+// Refuses returns why calls with a policy go beyond the ceiling of networks.
 // What else is wrong with it is for the calls to say.
 func (l Ceiling) Refuses(p Policy) error {
 	p.Read, p.Write, p.Workspace = nil, nil, ""
@@ -68,11 +72,11 @@ func (l Ceiling) Refuses(p Policy) error {
 	if err != nil {
 		return nil
 	}
-	return l.refuses(resolved)
+	return l.refusesNetwork(resolved)
 }
 
-// refuses says why a policy goes beyond the ceiling.
-func (l Ceiling) refuses(p sandbox.Resolved) error {
+// refusesNetwork says why a policy goes beyond the ceiling of networks.
+func (l Ceiling) refusesNetwork(p sandbox.Resolved) error {
 	bound, mode := l.mode(), p.Network()
 	if bound == sandbox.NetworkHost || mode == sandbox.NetworkNone {
 		return nil
@@ -105,9 +109,22 @@ func (l Ceiling) String() string {
 	return fmt.Sprintf("%q", list)
 }
 
-// checkNetwork refuses what the ceiling, or this host, does not allow.
-func (s *Supervisor) checkNetwork(p sandbox.Resolved) error {
-	if err := s.config.Ceiling.refuses(p); err != nil {
+// refusesFiles says why a policy goes beyond the ceiling of files.
+func (l Ceiling) refusesFiles(p sandbox.Resolved) error {
+	if l.Files == nil {
+		return nil
+	}
+	for path, write := range p.Sources() {
+		if err := l.Files(path, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPolicy refuses what the ceiling, or this host, does not allow.
+func (s *Supervisor) checkPolicy(p sandbox.Resolved) error {
+	if err := cmp.Or(s.config.Ceiling.refusesNetwork(p), s.config.Ceiling.refusesFiles(p)); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	if _, _, granted := p.Grants(); granted && !relayOffered.Load() {

@@ -133,7 +133,7 @@ func (s *Supervisor) newPreparer() prepare.Preparer {
 		Limits: c.Limits, Sandbox: c.Sandbox, Profiles: c.Profiles, Timeouts: c.Timeouts, Grace: c.Grace,
 		Binaries: s.binaries, Features: s.offered, Describe: s.describe, RuntimeDir: s.runtime.path,
 		Trusted: append(c.OwnDirs(), s.users), SpillDir: c.SpillDir, Own: c.Own,
-		Cgroup: s.groups.Mode().String(), Controllers: s.groups.Controllers(), NoCgroup: c.NoCgroup, CheckNetwork: s.checkNetwork,
+		Cgroup: s.groups.Mode().String(), Controllers: s.groups.Controllers(), NoCgroup: c.NoCgroup, CheckPolicy: s.checkPolicy,
 	}
 }
 

@@ -97,7 +97,7 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		return err
 	}
 	// What earlier lives left is ended here, before anybody hears of this one.
-	w.config.Supervisor.Ceiling = w.config.Ceilings.Networks(w.config.Name)
+	w.config.Supervisor.Ceiling = w.config.Ceilings.Supervisor(w.config.Name)
 	if w.host, err = supervisor.New(ctx, w.config.Supervisor); err != nil {
 		return err
 	}

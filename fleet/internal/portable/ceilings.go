@@ -24,50 +24,72 @@ type Ceilings struct {
 	Read, Write []string
 }
 
-// Check says which ceiling a request is over. The network's is the supervisor's, and the
-// timeout's is checked when the asks for it are resolved.
+// Check says which ceiling a request is over. The network's is the supervisor's, which looks
+// at the paths once more when it has opened them, and the timeout's is checked when the asks
+// for it are resolved.
 func (c Ceilings) Check(r supervisor.Request) error {
 	if err := c.checkLimits(r.Limits); err != nil {
 		return err
 	}
-	for _, path := range r.Sandbox.Write {
-		if !below(path, c.Write) {
-			return fmt.Errorf("the worker lets calls write none of %s: its owner may allow that with --write", path)
-		}
+	if err := c.checkPaths(r.Sandbox.Write, true); err != nil {
+		return err
 	}
-	for _, path := range r.Sandbox.Read {
-		if !below(path, slices.Concat(c.Read, c.Write)) {
-			return fmt.Errorf("the worker lets calls read none of %s: its owner may allow that with --read", path)
+	return c.checkPaths(r.Sandbox.Read, false)
+}
+
+// checkPaths refuses a path that is not there in the words for one that is not allowed:
+// nobody learns which other files the machine has.
+func (c Ceilings) checkPaths(paths []string, write bool) error {
+	for _, path := range paths {
+		if leads, err := filepath.EvalSymlinks(filepath.Clean(path)); err != nil || !filepath.IsAbs(path) || !c.lets(leads, write) {
+			return refuseFile(path, write)
 		}
 	}
 	return nil
 }
 
-// Networks is the ceiling of a worker's supervisor.
-func (c Ceilings) Networks(worker string) supervisor.Ceiling {
+func refuseFile(path string, write bool) error {
+	word := "read"
+	if write {
+		word = "write"
+	}
+	return fmt.Errorf("the worker lets calls %[2]s none of %[1]s: its owner may allow that with --%[2]s", path, word)
+}
+
+// Supervisor is the ceiling of a worker's supervisor.
+func (c Ceilings) Supervisor(worker string) supervisor.Ceiling {
 	n := c.Network
 	if n.Network == "" && len(n.Grants) == 0 {
 		n.Network = sandbox.NetworkNone
 	}
 	n.Source = "--network of worker " + worker
+	n.Files = func(path string, write bool) error {
+		if !c.lets(path, write) {
+			return refuseFile(path, write)
+		}
+		return nil
+	}
 	return n
 }
 
 // Shows says whether calls may be granted a path.
 func (c Ceilings) Shows(path string) bool {
-	path, err := filepath.Abs(path)
-	return err == nil && below(path, slices.Concat(c.Read, c.Write))
+	path, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	return err == nil && c.lets(path, false)
 }
 
-// below says whether a path, wherever its links lead, is one of these or in one.
-func below(path string, allowed []string) bool {
-	leads, err := filepath.EvalSymlinks(path)
-	if err != nil || !filepath.IsAbs(path) {
-		return false
+// lets says whether calls may be granted what is at a real path.
+func (c Ceilings) lets(path string, write bool) bool {
+	allowed := c.Write
+	if !write {
+		allowed = slices.Concat(c.Read, c.Write)
 	}
 	return slices.ContainsFunc(allowed, func(one string) bool {
 		one, err := filepath.EvalSymlinks(one)
-		return err == nil && (leads == one || strings.HasPrefix(leads, strings.TrimSuffix(one, "/")+"/"))
+		return err == nil && (path == one || strings.HasPrefix(path, strings.TrimSuffix(one, "/")+"/"))
 	})
 }
 

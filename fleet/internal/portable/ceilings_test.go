@@ -15,7 +15,7 @@ import (
 // links lead.
 func TestCeilingsOfFiles(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"open", "open/in", "openly", "shut"} {
+	for _, name := range []string{"open", "open/in", "open/deep", "open/deep/er", "openly", "shut"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -23,9 +23,14 @@ func TestCeilingsOfFiles(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "shut"), filepath.Join(dir, "open/link")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("deep/er", filepath.Join(dir, "open/down")); err != nil {
+		t.Fatal(err)
+	}
 	c := Ceilings{Read: []string{filepath.Join(dir, "open")}, Write: []string{filepath.Join(dir, "open/in")}}
 	for path, want := range map[string]string{
 		"open": "write none of", "open/in": "", "open/link": "read none of", "openly": "read none of", "shut": "read none of", "open/missing": "read none of", "open/../shut": "read none of",
+		// What is opened has .. taken away by its text.
+		"open/down/../..": "read none of",
 	} {
 		full := dir + "/" + path
 		r := supervisor.Request{Sandbox: &sandbox.Policy{Read: []string{full}}}
@@ -48,15 +53,15 @@ func TestCeilingsOfFiles(t *testing.T) {
 
 // Nothing of the network is open unless the owner says so.
 func TestCeilingOfTheNetwork(t *testing.T) {
-	if got := (Ceilings{}).Networks("w1"); got.Network != sandbox.NetworkNone {
+	if got := (Ceilings{}).Supervisor("w1"); got.Network != sandbox.NetworkNone {
 		t.Errorf("%+v", got)
 	}
 	some := supervisor.Ceiling{Grants: []network.Grant{{Host: "a.test"}}}
-	if got := (Ceilings{Network: some}).Networks("w1"); got.Network == sandbox.NetworkNone {
+	if got := (Ceilings{Network: some}).Supervisor("w1"); got.Network == sandbox.NetworkNone {
 		t.Errorf("%+v", got)
 	}
 	host := supervisor.Ceiling{Network: sandbox.NetworkHost}
-	if got := (Ceilings{Network: host}).Networks("w1"); got.Network != sandbox.NetworkHost {
+	if got := (Ceilings{Network: host}).Supervisor("w1"); got.Network != sandbox.NetworkHost {
 		t.Errorf("%+v", got)
 	}
 }

@@ -52,9 +52,9 @@ type Preparer struct {
 	Cgroup      string
 	Controllers []string
 	NoCgroup    bool
-	// CheckNetwork refuses networks that are beyond what anybody may have, or that
-	// cannot be served.
-	CheckNetwork func(sandbox.Resolved) error
+	// CheckPolicy refuses networks and files that are beyond what anybody may have, and
+	// networks that cannot be served.
+	CheckPolicy func(sandbox.Resolved) error
 
 	guard sandbox.Guard
 }

@@ -34,7 +34,7 @@ func (n *preparation) surround() error {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	n.Policy = resolved
-	if err := n.CheckNetwork(resolved); err != nil {
+	if err := n.CheckPolicy(resolved); err != nil {
 		return err
 	}
 	n.Warnings = append(n.Warnings, resolved.Warnings()...)
