@@ -28,6 +28,9 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
+// demandVariable has the plugin end at once unless its KEY is this.
+const demandVariable = "TOOLHOST_TEST_DEMAND"
+
 // workerVariable has the test binary be a worker with these settings, in JSON.
 const workerVariable = "TOOLHOST_TEST_WORKER"
 
@@ -63,6 +66,10 @@ func TestMain(m *testing.M) {
 	supervisor.RelayMain()
 	fleettest.Main()
 	if os.Getenv("TOOLHOST_PLUGIN") != "" {
+		if want := os.Getenv(demandVariable); os.Getenv("KEY") != want {
+			fmt.Fprintln(os.Stderr, "wrong key")
+			os.Exit(1)
+		}
 		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, echo), plugin.NewTool(plugin.Tool{Name: "ask"}, ask), plugin.NewTool(plugin.Tool{Name: "count"}, count))
 		return
 	}

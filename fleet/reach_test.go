@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
@@ -39,6 +40,29 @@ func TestSecretsOnAWorker(t *testing.T) {
 	w.thereFor(stranger, "w1")
 	got := stranger.Call(t.Context(), r)
 	if got.OK() || !strings.Contains(got.Message, "cannot be given secrets: fleet.workers has no key for it") || got.Retry.SideEffects != "none" {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+}
+
+// An adapter is not asked about its tool before the secrets are here: a server may look at them
+// when it starts. What is over the ceiling of the timeout is cut then.
+func TestSecretsOfAnAdapterOnAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.work("w1", func(c *worker.Config) { c.Adapter, c.Ceilings.Timeout = self, time.Minute })
+	r := supervisor.Request{
+		Tool: supervisor.Tool{Path: self, Name: "echo", Adapter: true}, Arguments: json.RawMessage(`{"text":"it is here"}`), Meta: json.RawMessage(`{"dev.toolhost/timeoutMs":120000}`),
+		Env: []string{demandVariable + "=hidden-value"}, Secrets: []supervisor.Secret{{Variable: "KEY", Value: "hidden-value"}},
+	}
+	if got := w.call(r); !got.OK() || got.Text() != "it is here" || *got.Timing.TimeoutMs != time.Minute.Milliseconds() {
+		t.Errorf("%s %s %q", got.Status, got.Message, got.Text())
+	}
+	r.Timeout = 2 * time.Minute
+	if got := w.call(r); got.Status != api.StatusPolicyViolation || !strings.Contains(got.Message, "--max-timeout") {
 		t.Errorf("%s %s", got.Status, got.Message)
 	}
 }

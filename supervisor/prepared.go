@@ -44,21 +44,28 @@ func (o Own) Of(r Request) Request {
 // would meet, and Start gives the result of that. Invalid arguments are not an error: their
 // refusal is the call's result. Start or Close must follow an error, too.
 func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, error) {
-	return s.prepare(ctx, request, func(*prepare.Prepared) {})
+	return s.prepare(ctx, request, prepare.ForCall, func(*prepare.Prepared) {})
+}
+
+// PrepareOffer is Prepare of a call whose secrets have no values of theirs yet. It is to be
+// closed, and the call started by Supervisor.Start with them: an adapter, which has the
+// secrets also when it is asked about the tool, is asked then.
+func (s *Supervisor) PrepareOffer(ctx context.Context, request Request) (*Prepared, error) {
+	return s.prepare(ctx, request, prepare.ForOffer, func(*prepare.Prepared) {})
 }
 
 // PrepareAhead is Prepare of a call that is about to start: what its processes are to be in
 // is made meanwhile.
 func (s *Supervisor) PrepareAhead(ctx context.Context, request Request) (*Prepared, error) {
-	return s.prepare(ctx, request, func(p *prepare.Prepared) {
+	return s.prepare(ctx, request, prepare.ForCall, func(p *prepare.Prepared) {
 		if hasOwnProcess(p) && !s.maker.Spares.May(p) {
 			s.maker.MakeGroup(p)
 		}
 	})
 }
 
-func (s *Supervisor) prepare(ctx context.Context, request Request, begin func(*prepare.Prepared)) (*Prepared, error) {
-	p, err := s.preparer.PrepareBeside(ctx, request, s.config.Profile, prepare.ForCall, begin)
+func (s *Supervisor) prepare(ctx context.Context, request Request, work prepare.Work, begin func(*prepare.Prepared)) (*Prepared, error) {
+	p, err := s.preparer.PrepareBeside(ctx, request, s.config.Profile, work, begin)
 	prepared := &Prepared{s, p, err}
 	if refused, known := errors.AsType[*outcome.Refusal](err); known && refused.Status == api.StatusInvalidArgs {
 		err = nil

@@ -46,18 +46,38 @@ func (w *Worker) plan(raw []byte, soon bool) (p planned, why fleetv1.Why, err er
 	ctx, cancel := context.WithTimeout(context.Background(), prepareTimeout)
 	defer cancel()
 	prepare := w.host.Prepare
-	if soon && len(p.request.Secrets) == 0 { // with secrets it is planned anew at its start
+	switch {
+	case len(p.request.Secrets) > 0: // it is planned anew at its start
+		prepare = w.host.PrepareOffer
+	case soon:
 		prepare = w.host.PrepareAhead
 	}
 	if p.call, err = prepare(ctx, p.request); err != nil {
 		return p, whyOf(err), err
 	}
-	if w.config.Ceilings.CheckTimeout(p.call.Timeout().Timeout) != nil {
+	over := w.config.Ceilings.CheckTimeout(p.call.Timeout().Timeout)
+	switch {
+	case len(p.request.Secrets) > 0 && p.request.Tool.Adapter: // what its arguments and the tool ask for is not known yet
+		if over != nil {
+			p.giveUp()
+			return p, fleetv1.Why_WHY_CEILING, over
+		}
+		w.boundTimeout(&p)
+	case over != nil:
 		if why, err := w.capTimeout(ctx, &p); err != nil {
 			return p, why, err
 		}
 	}
 	return p, fleetv1.Why_WHY_UNSPECIFIED, nil
+}
+
+// boundTimeout has the ceiling cut what is asked for.
+func (w *Worker) boundTimeout(p *planned) {
+	if w.config.Ceilings.Timeout > 0 {
+		p.request.Timeouts = append(p.request.Timeouts, budget.Ask{
+			Layer: budget.LayerClient, TimeoutUnset: true, Max: w.config.Ceilings.Timeout, Detail: "the ceiling of worker " + w.config.Name,
+		})
+	}
 }
 
 // whyOf tells what may do another time from what cannot be done here.
@@ -79,9 +99,7 @@ func (w *Worker) capTimeout(ctx context.Context, p *planned) (why fleetv1.Why, e
 	if err := w.config.Ceilings.CheckTimeout(e.Timeout.Timeout); err != nil {
 		return fleetv1.Why_WHY_CEILING, err
 	}
-	p.request.Timeouts = append(p.request.Timeouts, budget.Ask{
-		Layer: budget.LayerClient, TimeoutUnset: true, Max: w.config.Ceilings.Timeout, Detail: "the ceiling of worker " + w.config.Name,
-	})
+	w.boundTimeout(p)
 	if p.call, err = w.host.Prepare(ctx, p.request); err != nil {
 		return whyOf(err), err
 	}

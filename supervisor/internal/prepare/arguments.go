@@ -102,13 +102,13 @@ func (n *preparation) checkTool(ctx context.Context) error {
 	return n.buildCommand()
 }
 
-// findTool is nil for what has no description: a plain command, a Describe, and a
-// process without a call.
+// findTool is nil for what has no description: a plain command, a Describe, a process
+// without a call, and an adapter that needs secrets which have not come.
 func (n *preparation) findTool(ctx context.Context) (*describe.Tool, error) {
 	if tool := n.CommandTool(); tool != nil {
 		return tool.Checked(), nil
 	}
-	if n.Describes() || n.Work == ForAhead || n.Request.Command != nil {
+	if n.Describes() || n.Work == ForAhead || n.Request.Command != nil || n.Work == ForOffer && n.Request.Tool.Adapter {
 		return nil, nil
 	}
 	described, err := n.Describe(ctx, n.Request, n.Binary)

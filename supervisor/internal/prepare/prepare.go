@@ -71,6 +71,7 @@ const (
 	ForDescribe      // the tool is asked what it is, and granted nothing for that
 	ForExplain       // nothing is to run, so there are no arguments
 	ForAhead         // a process is started before there is a call
+	ForOffer         // its secrets have not come: what would need them is left for its start
 )
 
 // preparation is one that is under way.
