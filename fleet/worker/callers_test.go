@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -108,6 +109,36 @@ func TestLateMessagesAreNotForged(t *testing.T) {
 		if forged := from == stranger; len(w.complaints) > 0 != forged {
 			t.Errorf("message %d: %v", i, w.complaints)
 		}
+	}
+}
+
+// What a caller calls its life is short and of one line: the worker's beats, which all callers
+// hear, and the lines of its ledger repeat it.
+func TestTheNameOfALife(t *testing.T) {
+	key, err := seal.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Worker{config: Config{Name: "w1", Lease: time.Hour, Logger: hclog.NewNullLogger()}, epoch: "E", curve: newCurve(t), complaints: map[string]bool{}}
+	c := &caller{key: key.Public(), attempts: map[uint64]*attempt{}}
+	w.callers = map[string]*caller{c.key: c}
+	hear := func(life string) {
+		raw, err := key.Seal(seal.Beat, &fleetv1.CallerBeat{
+			Caller: c.key, Life: life, Xkey: newCurve(t).Public(), Echoes: []*fleetv1.Echo{{Worker: "w1", Epoch: "E", Beat: w.beats.Send(now())}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.hear(&nats.Msg{Subject: link.CallerBeat(c.key), Data: raw})
+	}
+	for i, life := range []string{"", strings.Repeat("A", 65), "A\nepoch B", "A B", "Ä"} {
+		if hear(life); c.life != "" || w.refused != uint64(i+1) {
+			t.Errorf("%.20q: the life is %.20q, and %d are refused", life, c.life, w.refused)
+		}
+	}
+	good := rand.Text()
+	if hear(good); c.life != good {
+		t.Errorf("the life is %q", c.life)
 	}
 }
 

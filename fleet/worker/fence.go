@@ -10,8 +10,12 @@ import (
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/supervisor"
 )
+
+// lifeName matches what callers call their lives.
+var lifeName = lazy.Regexp(`^[A-Za-z0-9]{1,64}$`)
 
 // hear takes a caller's beat.
 func (w *Worker) hear(m *nats.Msg) {
@@ -26,6 +30,10 @@ func (w *Worker) hear(m *nats.Msg) {
 	var b fleetv1.CallerBeat
 	if err := seal.Open(seal.Beat, key, nil, m.Data, &b); err != nil || b.Caller != key {
 		w.complain(key, "a caller's beat is not its own")
+		return
+	}
+	if !lifeName().MatchString(b.Life) { // each beat of the worker repeats it, and so does the ledger
+		w.complain(key, "a caller's beat names no life")
 		return
 	}
 	deaf := c.hold.Over(now())
