@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -166,5 +167,23 @@ func TestDrainBy(t *testing.T) {
 	s.config.Callers, s.config.DrainBy = s.keys[:1], s.keys[1:]
 	if err := s.config.Check(); err == nil {
 		t.Error("one that is not a caller may drain the worker")
+	}
+}
+
+// A worker that ends gives a long result its time also when ending the call has taken longer.
+func TestTheResultOfACallThatEndsLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	opened := w.work("w1", nil)
+	const written = 3_000_000
+	r := shell(fmt.Sprintf("trap '' TERM; head -c %d /dev/zero | tr '\\0' x; exec sleep 100", written))
+	r.Grace, r.Limits.OutputBytes = 3*time.Second, 2*written
+	c := w.begunOf(r)
+	if err := opened.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c.Done())
+	if got := c.Result(); got.Status != api.StatusCancelled || len(got.Output.Stdout.Head)+len(got.Output.Stdout.Tail) != written {
+		t.Errorf("%s: %s, %d bytes", got.Status, got.Message, got.Output.Stdout.KeptBytes)
 	}
 }

@@ -307,7 +307,6 @@ func (w *Worker) Close() error {
 func (w *Worker) close() error {
 	var errs []error
 	if w.host != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 		w.mu.Lock()
 		w.drains()
 		for _, c := range w.callers {
@@ -317,6 +316,8 @@ func (w *Worker) close() error {
 		}
 		w.mu.Unlock()
 		errs = append(errs, w.host.Close())
+		// Their grace is over by now, and takes none of this time.
+		ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 		_ = w.Drain(ctx) // what is not taken by then is lost to its caller, which is told so
 		cancel()
 	}
