@@ -46,7 +46,8 @@ type Config struct {
 	Labels map[string]string
 	// Ceilings bound what calls may have; beyond, they are refused.
 	Ceilings Ceilings
-	// Slots are how many calls run at once; zero is what the supervisor's Admission says.
+	// Slots are how many calls run at once; zero is what the supervisor's Admission says. That
+	// one's Running, if it is zero, is as many.
 	Slots int
 	// Lease is how long calls go on whose caller is not heard, 2 s to a minute; zero is
 	// DefaultLease.

@@ -38,6 +38,15 @@ func TestWhatIsOverHoldsNothing(t *testing.T) {
 	}
 }
 
+// As many calls as there are slots run at once: the supervisor has no fewer.
+func TestTheSupervisorHasTheSlots(t *testing.T) {
+	t.Parallel()
+	w, _ := newPair(t)
+	if n := w.config.Supervisor.Admission.Slots(); n != 1 {
+		t.Errorf("%d calls of one slot would run", n)
+	}
+}
+
 // holdsNothingOf says whether there are attempts in a state, and these hold nothing.
 func (w *Worker) holdsNothingOf(state start.Attempt) bool {
 	w.mu.Lock()

@@ -97,6 +97,9 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		return err
 	}
 	// What earlier lives left is ended here, before anybody hears of this one.
+	if w.config.Supervisor.Admission.Running == 0 {
+		w.config.Supervisor.Admission.Running = w.config.Slots
+	}
 	w.config.Supervisor.Ceiling = w.config.Ceilings.Supervisor(w.config.Name)
 	if w.host, err = supervisor.New(ctx, w.config.Supervisor); err != nil {
 		return err
