@@ -72,13 +72,21 @@ func (c Ceilings) Supervisor(worker string) supervisor.Ceiling {
 	return n
 }
 
-// Shows says whether calls may be granted a path.
+// Shows says whether calls may be granted a path, also one that is still to be made.
 func (c Ceilings) Shows(path string) bool {
-	path, err := filepath.EvalSymlinks(path)
-	if err == nil {
-		path, err = filepath.Abs(path)
+	path, err := filepath.Abs(path)
+	return err == nil && c.lets(leadsTo(path), false)
+}
+
+// leadsTo follows the links in what exists of a path.
+func leadsTo(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
 	}
-	return err == nil && c.lets(path, false)
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(leadsTo(parent), filepath.Base(path))
+	}
+	return path
 }
 
 // lets says whether calls may be granted what is at a real path.
@@ -88,8 +96,8 @@ func (c Ceilings) lets(path string, write bool) bool {
 		allowed = slices.Concat(c.Read, c.Write)
 	}
 	return slices.ContainsFunc(allowed, func(one string) bool {
-		one, err := filepath.EvalSymlinks(one)
-		return err == nil && (path == one || strings.HasPrefix(path, strings.TrimSuffix(one, "/")+"/"))
+		one = leadsTo(one)
+		return path == one || strings.HasPrefix(path, strings.TrimSuffix(one, "/")+"/")
 	})
 }
 

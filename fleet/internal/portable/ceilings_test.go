@@ -43,8 +43,13 @@ func TestCeilingsOfFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	if !c.Shows(filepath.Join(dir, "open/in")) || c.Shows(filepath.Join(dir, "shut")) {
-		t.Error("what is shown is told wrongly")
+	for path, want := range map[string]bool{"open/in": true, "open/missing": true, "open/missing/in": true, "shut": false, "shut/missing": false, "open/link/missing": false} {
+		if c.Shows(filepath.Join(dir, path)) != want {
+			t.Errorf("what is shown is told wrongly: %s", path)
+		}
+	}
+	if later := filepath.Join(dir, "later"); !(Ceilings{Write: []string{later}}).Shows(filepath.Join(later, "in")) {
+		t.Error("what is below a folder that is still to be made is not shown")
 	}
 	if err := (Ceilings{}).Check(supervisor.Request{Sandbox: &sandbox.Policy{Read: []string{dir}}}); err == nil {
 		t.Error("without a word of the owner files are granted")
