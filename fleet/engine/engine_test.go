@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -329,4 +330,26 @@ func TestRefusedKeysTryAgain(t *testing.T) {
 	}
 	t.Cleanup(second.Close)
 	wait.Until(t, "it is let in", conn.IsConnected)
+}
+
+// A party trusts the certificates that its file has when it connects.
+func TestARenewedCertificateIsTrusted(t *testing.T) {
+	caller, now := newKey(t), time.Now()
+	cert, key := certificate.Of127(t, now.Add(-time.Hour), now.Add(time.Hour))
+	nextCert, nextKey := certificate.Of127(t, now.Add(-time.Hour), now.Add(time.Hour))
+	e, err := Start(Config{Listen: "127.0.0.1:0", Cert: cert, CertKey: key, Caller: caller.Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	conn, err := link.Connect(link.Options{URL: "tls://" + e.Address(), CA: cert, Key: caller, Logger: hclog.NewNullLogger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	wait.Until(t, "it is connected", conn.IsConnected)
+	if err := errors.Join(os.Rename(nextKey, key), os.Rename(nextCert, cert), conn.ForceReconnect()); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "it is connected again", func() bool { return conn.Stats().Reconnects > 0 && conn.IsConnected() })
 }

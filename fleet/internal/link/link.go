@@ -120,13 +120,13 @@ func Connect(o Options) (*nats.Conn, error) {
 		return nil, err
 	}
 	if secure {
-		config := &tls.Config{MinVersion: tls.VersionTLS13}
+		options = append(options, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS13}))
 		if o.CA != "" {
-			if config.RootCAs, err = readCA(o.CA); err != nil {
+			if _, err := readCA(o.CA); err != nil {
 				return nil, err
 			}
+			options = append(options, o.trustCA)
 		}
-		options = append(options, nats.Secure(config))
 	}
 	return nats.Connect(o.URL, options...)
 }
@@ -177,6 +177,12 @@ func (o Options) trouble(err error) {
 	if o.Trouble != nil {
 		o.Trouble(err)
 	}
+}
+
+// trustCA has each connection trust what is in the file by then.
+func (o Options) trustCA(to *nats.Options) error {
+	to.RootCAsCB = func() (*x509.CertPool, error) { return readCA(o.CA) }
+	return nil
 }
 
 func readCA(path string) (*x509.CertPool, error) {
