@@ -120,7 +120,22 @@ func (f *workerFlags) run() error {
 		busy, unread := w.Load()
 		c.Logger.Warn("calls are ended", "running", busy, "resultsNotTaken", unread)
 	}
-	if err := w.Close(); err != nil {
+	return leave(w.Close(), w.DrainAsked(), c.Logger)
+}
+
+// leave is the end of a worker that was closed. One that was to be drained has ended well
+// whatever it could not remove, such as the cgroup of a process that cannot be killed: its
+// service is not to start it again.
+func leave(err error, drained <-chan struct{}, logger hclog.Logger) error {
+	select {
+	case <-drained:
+		if err != nil {
+			logger.Warn("the worker is drained, and has left something behind", "error", err)
+		}
+		return nil
+	default:
+	}
+	if err != nil {
 		return hostError(err)
 	}
 	return nil
