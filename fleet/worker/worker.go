@@ -73,7 +73,7 @@ func Open(ctx context.Context, c Config) (w *Worker, err error) {
 	if c.Lease == 0 {
 		c.Lease = DefaultLease
 	}
-	w = &Worker{config: c, epoch: rand.Text(), closed: make(chan struct{}), asked: make(chan struct{}), callers: map[string]*caller{}, complaints: map[string]bool{}}
+	w = &Worker{config: c, epoch: rand.Text(), closed: make(chan struct{}), asked: make(chan struct{}), callers: map[string]*caller{}, complaints: map[string]bool{}, beats: lease.Beats{Apart: lease.Apart}}
 	for _, key := range c.Callers {
 		w.callers[key] = &caller{key: key, attempts: map[uint64]*attempt{}}
 	}

@@ -13,30 +13,46 @@ package lease
 
 import "time"
 
-// kept is how many beats can still be echoed: at two a second those of two minutes,
-// twice the longest lease.
+// kept is how many times of beats are kept.
 const kept = 256
+
+// Apart has the times of beats last for longer than the longest lease, a minute.
+const Apart = 250 * time.Millisecond
 
 // Beats are those that a worker has sent, the same to all callers. The zero value is
 // before the first.
 type Beats struct {
-	sent uint64
-	at   [kept]time.Duration
+	// Apart is how far apart the times are that are kept, however often beats are sent: a
+	// beat between two counts from the first of them.
+	Apart time.Duration
+
+	sent, times uint64
+	from        [kept]uint64 // the beats of the times
+	at          [kept]time.Duration
 }
 
 // Send numbers the next beat, from 1.
 func (b *Beats) Send(now time.Duration) (n uint64) {
 	b.sent++
-	b.at[b.sent%kept] = now
+	if b.times == 0 || now-b.at[(b.times-1)%kept] >= b.Apart {
+		b.from[b.times%kept], b.at[b.times%kept] = b.sent, now
+		b.times++
+	}
 	return b.sent
 }
 
-// SentAt is when a beat was sent; ok is false for one that never was, or too long ago.
+// SentAt is when a beat was sent, or up to Apart before; ok is false for one that never was,
+// or too long ago.
 func (b *Beats) SentAt(n uint64) (at time.Duration, ok bool) {
-	if n == 0 || n > b.sent || b.sent-n >= kept {
+	if n == 0 || n > b.sent {
 		return 0, false
 	}
-	return b.at[n%kept], true
+	for i := b.times; i > 0 && b.times-i < kept; i-- {
+		if j := (i - 1) % kept; b.from[j] <= n {
+			return b.at[j], true
+		}
+	}
+	return 0, false
 }
 
 // Hold is a worker's lease for one caller. The zero value is one that is over.

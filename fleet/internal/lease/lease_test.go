@@ -35,6 +35,22 @@ func TestOnlyARoundTripRenews(t *testing.T) {
 	}
 }
 
+// However often beats are sent, one is known for longer than the longest lease, and counts from
+// no later than when it was sent.
+func TestManyBeatsAreKnown(t *testing.T) {
+	b := Beats{Apart: Apart}
+	const every = time.Millisecond
+	for n := range uint64(time.Minute / every) {
+		b.Send(time.Duration(n) * every)
+	}
+	for n := uint64(1); n <= b.sent; n++ {
+		sent := time.Duration(n-1) * every
+		if at, ok := b.SentAt(n); !ok || at > sent || at < sent-Apart {
+			t.Fatalf("beat %d was sent at %s: %s, %t", n, sent, at, ok)
+		}
+	}
+}
+
 func TestWatch(t *testing.T) {
 	var w Watch
 	if w.Echo() != 0 || w.Ended(10, 2) != 0 || w.Silent(3, 7) != 4 {
