@@ -118,7 +118,7 @@ func Start(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("cannot make the fleet's engine: %w", err)
 	}
 	if c.Logger != nil {
-		s.SetLoggerV2(&refusals{logger: c.Logger, said: map[string]bool{}}, false, false, false)
+		s.SetLoggerV2(newRefusals(c.Logger), false, false, false)
 	}
 	// The server ends the process if it cannot listen, so that is tried before.
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(max(n, 0))))

@@ -241,15 +241,21 @@ func TestWrongCertificates(t *testing.T) {
 // The log of what is refused is bounded, whatever clients send, and has each thing once.
 func TestRefusalsAreBounded(t *testing.T) {
 	var log strings.Builder
-	r := &refusals{logger: hclog.New(&hclog.LoggerOptions{Output: &log}), said: map[string]bool{}}
+	r := newRefusals(hclog.New(&hclog.LoggerOptions{Output: &log}))
 	for port := range 3 {
 		r.Errorf(`10.0.0.7:%d - cid:%d - "v1:go:a \" - b" - authentication error - Nkey %q`, 4000+port, port, "U"+strings.Repeat("A", 55))
 	}
 	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "address=10.0.0.7 key=UAAA") {
 		t.Errorf("%s", said)
 	}
-	for n := range 2 * maxRefusals {
+	for n := range 2 * maxRefusalsOfOne {
 		r.Errorf("[::1]:1 - cid:1 - anything %d", n)
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1+maxRefusalsOfOne {
+		t.Errorf("%d lines of two addresses", n)
+	}
+	for n := range 2 * maxRefusals {
+		r.Errorf("10.0.%d.%d:1 - cid:1 - anything", n/256, n%256)
 	}
 	if n := strings.Count(log.String(), "\n"); n != maxRefusals {
 		t.Errorf("%d lines", n)

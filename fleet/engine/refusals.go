@@ -16,10 +16,19 @@ type refusals struct {
 
 	mu   sync.Mutex
 	said map[string]bool
+	of   map[string]int // how much by address
 }
 
-// maxRefusals bounds what is logged in an engine's life, whatever clients send.
-const maxRefusals = 100
+// These bound what is logged in an engine's life, whatever clients send. What one address
+// sends leaves room for the others.
+const (
+	maxRefusals      = 2000
+	maxRefusalsOfOne = 50
+)
+
+func newRefusals(logger hclog.Logger) *refusals {
+	return &refusals{logger: logger, said: map[string]bool{}, of: map[string]int{}}
+}
 
 var (
 	// aboutClient matches what the server says of a client: its address, words of its own, and
@@ -32,7 +41,7 @@ var (
 // Errorf takes a line that the server says of a client.
 func (r *refusals) Errorf(format string, v ...any) {
 	parts := aboutClient().FindStringSubmatch(fmt.Sprintf(format, v...))
-	if parts == nil || !r.isNew(parts[1]+" "+parts[2]) {
+	if parts == nil || !r.isNew(parts[1], parts[2]) {
 		return
 	}
 	if key := strangersKey().FindStringSubmatch(parts[2]); key != nil {
@@ -42,13 +51,15 @@ func (r *refusals) Errorf(format string, v ...any) {
 	r.logger.Warn("the fleet's engine refuses something; it is not logged again", "address", parts[1], "error", parts[2])
 }
 
-func (r *refusals) isNew(line string) bool {
+func (r *refusals) isNew(address, what string) bool {
+	line := address + " " + what
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.said[line] || len(r.said) >= maxRefusals {
+	if r.said[line] || len(r.said) >= maxRefusals || r.of[address] >= maxRefusalsOfOne {
 		return false
 	}
 	r.said[line] = true
+	r.of[address]++
 	return true
 }
 
