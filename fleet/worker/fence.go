@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -139,6 +140,13 @@ func (w *Worker) expire(a *attempt, why *fleetv1.Never) {
 	}
 	a.state, a.why = next, why
 	w.drop(a)
+	if why.GetResult() != nil { // it may be long, and the attempt is remembered
+		time.AfterFunc(w.config.Lease, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			why.Result = nil
+		})
+	}
 }
 
 // drop leaves all that an attempt holds which will not start: it is remembered for long.

@@ -5,11 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
 	"github.com/toolhost/toolhost/fleet/engine"
 	"github.com/toolhost/toolhost/fleet/internal/start"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/unkillable"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -45,6 +48,26 @@ func TestTheSupervisorHasTheSlots(t *testing.T) {
 	if n := w.config.Supervisor.Admission.Slots(); n != 1 {
 		t.Errorf("%d calls of one slot would run", n)
 	}
+}
+
+// The result that a refusal came with is there for as long as its caller may ask for it again.
+func TestARefusalLosesItsResult(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, a := &Worker{config: Config{Lease: DefaultLease}}, attemptOf(1, start.Unseen)
+		has := func() bool { w.mu.Lock(); defer w.mu.Unlock(); return a.why.Result != nil }
+		w.mu.Lock()
+		w.expire(a, &fleetv1.Never{Result: []byte("a result")})
+		w.mu.Unlock()
+		if !has() {
+			t.Error("it has none at first")
+		}
+		time.Sleep(DefaultLease)
+		synctest.Wait()
+		if has() {
+			t.Error("it is kept")
+		}
+	})
 }
 
 // holdsNothingOf says whether there are attempts in a state, and these hold nothing.
