@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
@@ -29,6 +30,33 @@ func TestEventsThatAreNotAWorkers(t *testing.T) {
 	}
 	if e, more := <-events; more {
 		t.Errorf("%s is passed on", e.Kind)
+	}
+}
+
+// What is kept of a call's output is bounded, whatever its worker says of that.
+func TestOutputThatIsNotCounted(t *testing.T) {
+	c := &remote{request: supervisor.Request{ID: "own"}}
+	c.events = relayOf(c.request)
+	out := func(content api.Content) {
+		raw, err := json.Marshal(api.Event{Kind: api.EventOutput, Stream: "content", Content: &content})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.event(raw, nil)
+	}
+	out(api.Content{Type: "json", LeftOutBytes: -1 << 60})
+	for range 4 {
+		out(api.Content{Type: strings.Repeat("t", 700<<10)})
+		out(api.Content{Type: "blob", Data: make([]byte, 700<<10)})
+	}
+	var r api.Result
+	c.partial.Fill(&r)
+	held := 0
+	for _, content := range r.Content {
+		held += content.Bytes() + len(content.Type)
+	}
+	if held > 1<<20 || held < 700<<10 {
+		t.Errorf("%d bytes are held, counted as %+v", held, r.Output.Content)
 	}
 }
 

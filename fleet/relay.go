@@ -1,9 +1,11 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -18,6 +20,16 @@ type relay struct {
 
 func relayOf(r supervisor.Request) relay {
 	return relay{to: r.Events, id: r.ID, tool: r.ToolName(), silent: r.EventOutputBytes < 0}
+}
+
+// maxType is longer than the type of any content.
+const maxType = 64
+
+// credible says whether an event may be a worker's. What its content holds beside its type is
+// counted, and with what was left out bounds what is kept of a call.
+func credible(e api.Event) bool {
+	c := e.Content
+	return slices.Contains(portable.WorkersEvents, e.Kind) && e.Missed >= 0 && (c == nil || c.LeftOutBytes >= 0 && len(c.Type) <= maxType)
 }
 
 // begin sends the first event, unless it was sent.

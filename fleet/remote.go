@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -347,7 +346,7 @@ func (c *remote) ackPending() {
 
 func (c *remote) event(raw, text []byte) {
 	var e api.Event
-	if json.Unmarshal(raw, &e) != nil || !slices.Contains(portable.WorkersEvents, e.Kind) {
+	if json.Unmarshal(raw, &e) != nil || !credible(e) {
 		return
 	}
 	e.CallID, e.Tool = c.request.ID, c.request.ToolName()
