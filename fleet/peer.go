@@ -46,6 +46,8 @@ const (
 	maxPeers = 4096
 	// maxRefusals is how many a beat may add to what was refused, whatever it says.
 	maxRefusals = 4096
+	// maxVersion bounds what a worker says to be its version.
+	maxVersion = 100
 )
 
 var began = time.Now()
@@ -61,6 +63,7 @@ func (f *Fleet) hear(m *nats.Msg) {
 		f.refuse(name, "it is not a beat")
 		return
 	}
+	b.Version = api.Cut(b.Version, maxVersion)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.removed[name] {
@@ -113,9 +116,10 @@ func (f *Fleet) hear(m *nats.Msg) {
 }
 
 // lives says whether the worker is heard: another process with its name and key takes its
-// place only when it is not, or has left.
+// place only when it is not, or has left. One has left after suspectAfter at the earliest: each
+// life is logged, and answered with an echo to all.
 func (p *peer) lives() bool {
-	return p.epoch != "" && !p.beat.Leaving && p.watch.Silent(p.since, now()) < suspectAfter
+	return p.epoch != "" && p.watch.Silent(p.since, now()) < suspectAfter && !(p.beat.Leaving && now()-p.since >= suspectAfter)
 }
 
 // kickAll has each call look at its worker again. The caller holds mu.
