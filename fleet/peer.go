@@ -59,7 +59,7 @@ func now() time.Duration { return time.Since(began) }
 func (f *Fleet) hear(m *nats.Msg) {
 	name := link.Token(m.Subject, 3)
 	b := &fleetv1.Beat{}
-	if link.CheckName(name) != nil || proto.Unmarshal(m.Data, b) != nil || b.Epoch == "" || len(b.Epoch) > 64 {
+	if link.CheckName(name) != nil || proto.Unmarshal(m.Data, b) != nil || b.Number == 0 || b.Epoch == "" || len(b.Epoch) > 64 {
 		f.refuse(name, "it is not a beat")
 		return
 	}
@@ -104,8 +104,9 @@ func (f *Fleet) hear(m *nats.Msg) {
 		p.duplicateLogged = true
 		f.config.Logger.Warn("two processes have the name and the key of a worker, and the later one gets no calls: end it, or give it a name and a key of its own; it is not logged again", "worker", name)
 	}
-	p.watch.Heard(b.Number, now())
-	p.beat, p.offered = b, 0
+	if p.watch.Heard(b.Number, now()) {
+		p.beat, p.offered = b, 0
+	}
 	if more := max(b.Refused, p.refuses) - p.refuses; more > 0 { // beats may be overtaken
 		f.refused, p.refuses = f.refused+min(more, maxRefusals), b.Refused
 	}

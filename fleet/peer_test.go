@@ -60,3 +60,19 @@ func TestLivesThatEndAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A worker that has left stays away, also where an older beat of it comes later.
+func TestABeatThatWasOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, beat, _ := hearing(t)
+		for _, n := range []uint64{1, 3, 2} {
+			beat(&fleetv1.Beat{Epoch: "e", Number: n, Leaving: n == 3, Protocol: link.Protocol})
+		}
+		if left, _ := f.Gone(); len(left) != 1 || len(f.Workers()) != 0 {
+			t.Errorf("these have left: %v; there are %+v", left, f.Workers())
+		}
+		if beat(&fleetv1.Beat{Epoch: "e"}); f.refused != 1 {
+			t.Errorf("a beat without a number is taken")
+		}
+	})
+}

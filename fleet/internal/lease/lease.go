@@ -80,10 +80,11 @@ type Watch struct {
 }
 
 // Heard takes a beat of the worker. One that was overtaken says nothing new.
-func (w *Watch) Heard(n uint64, now time.Duration) {
-	if n > w.newest {
+func (w *Watch) Heard(n uint64, now time.Duration) (news bool) {
+	if news = n > w.newest; news {
 		w.newest, w.heard, w.everHeard = n, now, true
 	}
+	return news
 }
 
 // Echo is the beat to be named to the worker; 0 before the first one.
