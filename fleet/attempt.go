@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/lease"
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
@@ -31,8 +32,11 @@ type attempt struct {
 	answered time.Duration
 	// queued: its worker has no slot yet, and keeps a place for it.
 	queued bool
-	silent bool   // that worker was not heard lately
-	newest uint64 // of its data in the queue; guarded by that
+	silent bool // that worker was not heard lately
+	// doubted: it had its go with the offer, and was given up without proof that it has not
+	// started.
+	doubted bool
+	newest  uint64 // of its data in the queue; guarded by that
 }
 
 // isCopy says whether a frame is in the queue already, and notes that it is.
@@ -191,10 +195,12 @@ func (f *Fleet) refuse(worker, why string) {
 	}
 }
 
-// answerLate answers what comes of a call that is over, so that its worker is done with it.
+// answerLate answers what comes of an attempt that is over, so that its worker is done with it:
+// nobody waits for its end. It has ended, unless it was given up, or its call is lost.
 func (f *Fleet) answerLate(id *fleetv1.Attempt, inbox string, frame *fleetv1.Frame) {
 	switch {
 	case frame.GetData() != nil:
+		f.control(id, inbox, &fleetv1.Control{What: &fleetv1.Control_Abort{Abort: &fleetv1.Abort{Reason: string(api.ReasonDisconnect)}}})
 		f.control(id, inbox, &fleetv1.Control{What: &fleetv1.Control_Ack{Ack: &fleetv1.Ack{Through: 1<<63 - 1}}})
 	case frame.GetReady() != nil:
 		f.control(id, inbox, &fleetv1.Control{What: &fleetv1.Control_Void{Void: &fleetv1.Void{}}})

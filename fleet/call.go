@@ -96,7 +96,8 @@ func (c *Call) ID() string { return c.id }
 func (c *Call) Done() <-chan struct{} { return c.done }
 
 // Gone is closed when the result is there and no process of the call's is left. Of one that
-// is lost, or whose worker could not kill it, that is not known, and it stays open.
+// is lost, whose worker could not kill it, or that was given up at another worker before, that
+// is not known, and it stays open.
 func (c *Call) Gone() <-chan struct{} { return c.gone }
 
 // Current says what the call's processes use at this moment, as supervisor.Call's does; ok

@@ -48,12 +48,17 @@ func (w *world) subscribe(conn *nats.Conn, subject string, f func(*nats.Msg)) {
 // liar joins as w1 and answers each offer with what lie makes of it. again has it live again.
 func (w *world) liar(lie func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control)) (again func()) {
 	w.t.Helper()
-	conn, _ := w.dial(w.workers["w1"])
+	return w.liarAs("w1", lie)
+}
+
+func (w *world) liarAs(name string, lie func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control)) (again func()) {
+	w.t.Helper()
+	conn, _ := w.dial(w.workers[name])
 	var epoch, beats atomic.Uint64
 	beat := func(b *fleetv1.Beat) {
 		b.Epoch, b.Number, b.LeaseMs, b.Protocol = fmt.Sprint("epoch-", epoch.Load()), beats.Add(1), 2000, link.Protocol
 		raw, _ := proto.Marshal(b)
-		_ = conn.Publish(link.WorkerBeat("w1"), raw)
+		_ = conn.Publish(link.WorkerBeat(name), raw)
 	}
 	w.subscribe(conn, link.CallerBeats, func(m *nats.Msg) {
 		var b fleetv1.CallerBeat
@@ -62,7 +67,7 @@ func (w *world) liar(lie func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *f
 		}
 		beat(&fleetv1.Beat{Free: 1, Slots: 1, Hears: []string{b.Life}})
 	})
-	w.subscribe(conn, link.ForWorker("w1"), func(m *nats.Msg) {
+	w.subscribe(conn, link.ForWorker(name), func(m *nats.Msg) {
 		var o fleetv1.Offer
 		var c fleetv1.Control
 		id, to := &fleetv1.Attempt{}, m.Reply
@@ -70,7 +75,7 @@ func (w *world) liar(lie func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *f
 		case seal.Open(seal.Offer, w.key.Public(), nil, m.Data, &o) == nil:
 			id = o.Attempt
 		case seal.Open(seal.Control, w.key.Public(), nil, m.Data, &c) == nil:
-			id, to = c.Attempt, link.FrameSubject(c.Attempt.Caller, "w1", c.Inbox)
+			id, to = c.Attempt, link.FrameSubject(c.Attempt.Caller, name, c.Inbox)
 		}
 		lie(func(f *fleetv1.Frame) {
 			f.Epoch, f.Serial = id.Epoch, id.Serial
@@ -78,7 +83,7 @@ func (w *world) liar(lie func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *f
 			_ = conn.Publish(to, raw)
 		}, &o, &c)
 	})
-	w.there("w1")
+	w.there(name)
 	return func() {
 		beat(&fleetv1.Beat{Leaving: true})
 		epoch.Add(1)

@@ -10,6 +10,7 @@ import (
 
 // giveUp closes an attempt that is open, or that may start the call with its offer.
 func (c *remote) giveUp(a *attempt, why string) {
+	a.doubted = c.state.Implied(a.n)
 	c.state.Silent(a.n)
 	c.refusals = append(c.refusals, refusal{of: a, why: why, silent: true})
 	c.void([]int{a.n})

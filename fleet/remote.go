@@ -244,6 +244,10 @@ func (c *remote) arrive(ctx context.Context, x arrived) {
 }
 
 func (c *remote) frame(ctx context.Context, a *attempt, f *fleetv1.Frame) {
+	if a.doubted {
+		c.f.answerLate(a.id, a.inbox, f)
+		return
+	}
 	chosen, has := c.state.Chosen()
 	switch what := f.What.(type) {
 	case *fleetv1.Frame_Ready:

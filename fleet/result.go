@@ -55,6 +55,10 @@ func (c *remote) runsHere(ctx context.Context, release func()) {
 // finish hands the result over, after the event that ends the call.
 func (c *remote) finish(r *api.Result) {
 	c.events.end(r)
+	if c.state.Doubted() { // what another worker has started may not have ended yet
+		c.call.answer(r)
+		return
+	}
 	c.call.finish(r)
 }
 
@@ -93,6 +97,9 @@ func (c *remote) at() *api.Where {
 func (c *remote) lost() *api.Result {
 	where := c.at()
 	where.StillRunning = c.gone.running
+	if c.state.Doubted() {
+		where.StillRunning = "unknown"
+	}
 	harmless := c.harmless()
 	r := supervisor.Verdict{CallID: c.request.ID, Tool: c.request.ToolName(), Status: api.StatusLost, Reason: c.gone.reason}.Result()
 	r.Where, r.Marks = where, c.marks(nil)
