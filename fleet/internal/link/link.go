@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -127,8 +128,20 @@ func Connect(o Options) (*nats.Conn, error) {
 			}
 			options = append(options, o.trustCA)
 		}
+	} else {
+		options = append(options, nats.SetCustomDialer(&net.Dialer{Timeout: connectTimeout, Control: staysHere}))
 	}
 	return nats.Connect(o.URL, options...)
+}
+
+// staysHere refuses to connect to another machine without TLS: engines name others of their
+// cluster, wherever these are.
+func staysHere(_, address string, _ syscall.RawConn) error {
+	host, _, err := net.SplitHostPort(address)
+	if err == nil && !loopback(host) {
+		err = fmt.Errorf("%s is not on this machine, and the connection would not be encrypted: give tls://HOST:PORT", address)
+	}
+	return err
 }
 
 // complaints logs each error once until there is a connection again: there are four tries a
