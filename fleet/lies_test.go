@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -57,6 +58,17 @@ func TestOutputThatIsNotCounted(t *testing.T) {
 	}
 	if held > 1<<20 || held < 700<<10 {
 		t.Errorf("%d bytes are held, counted as %+v", held, r.Output.Content)
+	}
+}
+
+// A result whose lists take far more to hold than to send is not read.
+func TestAResultOfManyElements(t *testing.T) {
+	for n, want := range map[int]api.Status{1000: api.StatusOK, 100_000: api.StatusLost} {
+		c := &remote{f: &Fleet{}, request: supervisor.Request{ID: "own"}, given: &attempt{id: &fleetv1.Attempt{Worker: "w1"}}}
+		c.result.Add(portable.Piece{Bytes: []byte(`{"callId":"own","status":"ok","rounds":[{}` + strings.Repeat(",{}", n) + `]}`)}, 1<<30, 1<<30)
+		if got := c.complete(); got.Status != want {
+			t.Errorf("%d rounds: %s", n, got.Message)
+		}
 	}
 }
 

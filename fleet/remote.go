@@ -88,6 +88,8 @@ const (
 	maxResultBytes = 64 << 20
 	// maxResultJSON bounds its JSON beside output that is quoted there.
 	maxResultJSON = 8 << 20
+	// minContent is less than a content costs of what the call may keep, on average.
+	minContent = 100
 )
 
 func (c *remote) run(ctx context.Context) {

@@ -64,7 +64,7 @@ func (c *remote) finish(r *api.Result) {
 
 // complete is the worker's own result.
 func (c *remote) complete() *api.Result {
-	r, err := c.result.Result()
+	r, err := c.result.Result(portable.MaxElements + c.limits().OutputBytes/minContent)
 	if err != nil || r.CallID != c.request.ID {
 		c.gone = &gone{api.ReasonProtocol, "unknown"}
 		return c.lost()

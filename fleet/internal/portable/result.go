@@ -138,8 +138,11 @@ func (j *Joiner) Add(p Piece, most, mostJSON int64) bool {
 	return true
 }
 
-// read reads a result's JSON.
-func read(raw []byte) (*api.Result, error) {
+// read reads a result's JSON, whose lists have at most so many elements.
+func read(raw []byte, most int64) (*api.Result, error) {
+	if n := elements(raw); int64(n) > most {
+		return nil, fmt.Errorf("the result's lists have %d elements, more than %d", n, most)
+	}
 	var r api.Result
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, fmt.Errorf("cannot read the result: %w", err)
@@ -150,9 +153,10 @@ func read(raw []byte) (*api.Result, error) {
 	return &r, nil
 }
 
-// Result is what the pieces make. The joiner has none of them any more.
-func (j *Joiner) Result() (*api.Result, error) {
-	r, err := read(j.json)
+// Result is what the pieces make, with at most so many elements in its lists. The joiner has
+// none of them any more.
+func (j *Joiner) Result(most int64) (*api.Result, error) {
+	r, err := read(j.json, most)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +195,10 @@ func WriteRefusal(r *api.Result) []byte {
 // ReadRefusal reads what WriteRefusal has written. A result that is not a refusal of the call
 // is an error.
 func ReadRefusal(raw []byte, call string) (*api.Result, error) {
-	r, err := read(raw)
+	if len(raw) > maxRefusal {
+		return nil, fmt.Errorf("the refusal has %d bytes, more than %d", len(raw), maxRefusal)
+	}
+	r, err := read(raw, MaxElements)
 	if err == nil && (r.CallID != call || r.OK()) {
 		err = fmt.Errorf("the result %q of the call %q is not a refusal of the call %q", r.Status, r.CallID, call)
 	}

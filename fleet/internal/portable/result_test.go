@@ -29,7 +29,7 @@ func join(t *testing.T, j *Joiner, r *api.Result) *api.Result {
 			t.Fatalf("a piece of %d bytes", len(p.Bytes))
 		}
 	}
-	got, err := j.Result()
+	got, err := j.Result(MaxElements)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +65,7 @@ func TestPiecesOfALiar(t *testing.T) {
 	end := func(raw string) Piece { return Piece{Bytes: []byte(raw), Last: true} }
 	for name, pieces := range map[string][]Piece{
 		"no JSON":               {end("{")},
+		"far too many contents": {end(`{"content":[{},{},{},{},{},{},{},{},{},{},{}]}`)},
 		"no such place":         {{Long: true, Of: 5, Bytes: []byte("x")}, end(`{}`)},
 		"far too many places":   {{Long: true, Of: 1<<32 - 1, Bytes: []byte("x")}, end(`{}`)},
 		"a place that is taken": {{Long: true, Bytes: []byte("x")}, end(`{"output":{"stdout":{"head":"y"}}}`)},
@@ -76,7 +77,7 @@ func TestPiecesOfALiar(t *testing.T) {
 				t.Errorf("%s: too much", name)
 			}
 		}
-		if r, err := j.Result(); err == nil {
+		if r, err := j.Result(10); err == nil {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -90,5 +91,25 @@ func TestPiecesOfALiar(t *testing.T) {
 	j = Joiner{}
 	if !j.Add(Piece{Bytes: make([]byte, 100)}, 10_000, 150) || j.Add(Piece{Bytes: make([]byte, 100)}, 10_000, 150) {
 		t.Error("its JSON has no bound of its own")
+	}
+}
+
+// Lists are counted wherever a result has them, and not in what stays JSON there.
+func TestElements(t *testing.T) {
+	for raw, want := range map[string]int{
+		`{"content":[{},null , {"text":"a,b","json":[1,2,3],"block":true}]}`:      3,
+		`{"structured":[[1,2],{"x":[3,4]}],"meta":{"y":[5,6]},"rounds":[{},{}]}`:  2,
+		`{"toolError":{"rpc":[1,2]},"warnings":["\\",",\"[[[","]"],"files":null}`: 3,
+		`{"network":{"flows":[{},{}],"refused":[{},{}]}}`:                         4,
+		`{"content":[{"json":[1,2]},{"extra":{"z":[1]},"text":"\"json"},{}]}`:     3,
+		`{"Json":[1,2]}`:           2,
+		`{"x":"json","y":[1,2,3]}`: 3,
+		`]],}"`:                    0,
+		`["\`:                      1,
+		``:                         0,
+	} {
+		if got := elements([]byte(raw)); got != want {
+			t.Errorf("%s: %d, want %d", raw, got, want)
+		}
 	}
 }
