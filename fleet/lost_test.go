@@ -42,3 +42,23 @@ func TestWhatIsKnownOfALostCall(t *testing.T) {
 	}
 	c.endQuestions()
 }
+
+// A call that is lost for a start which was given up names the worker of that, and not one that
+// has refused the call later.
+func TestWhoseCallIsLost(t *testing.T) {
+	c := &remote{f: &Fleet{}, call: newCall("one"), request: supervisor.Request{ID: "one"}}
+	for n, name := range []string{"w1", "w2"} {
+		c.attempts = append(c.attempts, &attempt{of: c, n: n, id: &fleetv1.Attempt{Worker: name}})
+	}
+	first, _ := c.state.Offer(true)
+	c.attempts[first].doubted = c.state.Silent(first)
+	second, _ := c.state.Offer(false)
+	c.state.Ready(second)
+	c.given = c.attempts[second]
+	c.state.Refused(second)
+	c.state.Stop()
+	c.end(t.Context())
+	if got := c.call.Result(); got.Status != api.StatusLost || got.Where.Worker != "w1" || got.Where.StillRunning != "unknown" {
+		t.Errorf("%+v %s", got.Where, got.Message)
+	}
+}

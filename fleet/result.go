@@ -22,6 +22,7 @@ func (c *remote) end(ctx context.Context) {
 	case start.Lost:
 		if c.gone == nil { // it was given up, and nobody else took it
 			c.gone = &gone{api.ReasonUnreachable, "unknown"}
+			c.given = c.attempts[slices.IndexFunc(c.attempts, func(a *attempt) bool { return a.doubted })]
 		}
 		c.finish(c.lost())
 	default: // it has started nowhere
