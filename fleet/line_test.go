@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -97,5 +98,25 @@ func TestASlotHereIsOneCalls(t *testing.T) {
 		for _, c := range all {
 			await(t, c.Done())
 		}
+	}
+}
+
+// A call whose places at a worker others take first is offered again for as long as it waits.
+func TestPlacesThatOthersTake(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, func(c *fleet.Config) { c.Supervisor.Admission.Wait = time.Hour }, "w1")
+	offers := 0
+	w.liar(func(reply func(*fleetv1.Frame), o *fleetv1.Offer, _ *fleetv1.Control) {
+		if o.Attempt == nil {
+			return
+		}
+		never := &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: "it is taken"}
+		if offers++; offers > 10 {
+			never = &fleetv1.Never{Why: fleetv1.Why_WHY_CEILING, Detail: "the true answer"}
+		}
+		reply(&fleetv1.Frame{What: &fleetv1.Frame_Never{Never: never}})
+	})
+	if got := w.call(shell("true")); got.Status != api.StatusOverloaded || !strings.Contains(got.Message, "the true answer") {
+		t.Errorf("%s %s", got.Status, got.Message)
 	}
 }

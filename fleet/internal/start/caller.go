@@ -1,7 +1,8 @@
 package start
 
-// MaxAttempts bounds the offers of one call.
-const MaxAttempts = 8
+// MaxAttempts bounds the offers of one call: one that waits may be offered again for each place
+// that becomes free, which others may take first.
+const MaxAttempts = 64
 
 // Phase is where a call stands at its caller.
 type Phase uint8
@@ -27,12 +28,12 @@ func (p Phase) Over() bool { return p >= Ended }
 // not safe for concurrent use.
 type Caller struct {
 	phase   Phase
-	offered uint8 // attempts so far
-	open    uint8 // bits of the attempts that are offered, and neither refused nor given up
-	chosen  uint8 // the attempt that has the go; of Committed and Running
-	implied bool  // the chosen one had its go in the offer
-	doubt   bool  // one with an implied go was given up without proof
-	stopped bool  // nothing more is to be offered
+	offered uint8  // attempts so far
+	open    uint64 // bits of the attempts that are offered, and neither refused nor given up
+	chosen  uint8  // the attempt that has the go; of Committed and Running
+	implied bool   // the chosen one had its go in the offer
+	doubt   bool   // one with an implied go was given up without proof
+	stopped bool   // nothing more is to be offered
 }
 
 // Phase is where the call stands.
@@ -51,7 +52,7 @@ func (c *Caller) Implied(attempt int) bool {
 // Open says whether an attempt is offered, and neither refused nor given up.
 func (c *Caller) Open(attempt int) bool { return c.phase == Placing && c.open&bit(attempt) != 0 }
 
-func bit(attempt int) uint8 { return 1 << attempt }
+func bit(attempt int) uint64 { return 1 << attempt }
 
 // Doubted says whether an attempt with an implied go was given up without proof, so that the
 // call cannot be said never to have started.
