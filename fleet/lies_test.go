@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
@@ -17,7 +18,7 @@ func TestEventsThatAreNotAWorkers(t *testing.T) {
 	c := &remote{request: supervisor.Request{ID: "own"}}
 	c.events = relayOf(supervisor.Request{ID: "own", Events: events})
 	for _, kind := range []api.EventKind{api.EventFinished, api.EventFailed, api.EventQueued, api.EventTurnEnd, "unheard", api.EventProgress} {
-		raw, err := json.Marshal(api.Event{Kind: kind, CallID: "another"})
+		raw, err := json.Marshal(api.Event{Kind: kind, CallID: "another", Time: time.Unix(1, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,8 +26,8 @@ func TestEventsThatAreNotAWorkers(t *testing.T) {
 	}
 	close(events)
 	for _, want := range []api.EventKind{api.EventQueued, api.EventProgress} {
-		if e := <-events; e.Kind != want || e.CallID != "own" {
-			t.Errorf("%s of %s, want %s", e.Kind, e.CallID, want)
+		if e := <-events; e.Kind != want || e.CallID != "own" || e.Time.Unix() == 1 {
+			t.Errorf("%s of %s at %s, want %s", e.Kind, e.CallID, e.Time, want)
 		}
 	}
 	if e, more := <-events; more {

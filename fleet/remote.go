@@ -355,7 +355,7 @@ func (c *remote) event(raw, text []byte) {
 	if json.Unmarshal(raw, &e) != nil || !credible(e) {
 		return
 	}
-	e.CallID, e.Tool = c.request.ID, c.request.ToolName()
+	e.CallID, e.Tool, e.Time = c.request.ID, c.request.ToolName(), time.Now() // its clock may be another
 	if e.Content != nil && len(text) > 0 {
 		e.Content.Text = string(text)
 	}

@@ -11,7 +11,7 @@
 //
 // The sender's name is in each subject, and the engine lets nobody else publish there.
 // What a caller sends is signed as well, so that an engine which is not to be trusted can
-// delay and drop it, but make nothing up. No clock reading crosses the wire.
+// delay and drop it, but make nothing up. No clock reading of another party counts.
 //
 // A beat has the protocol that its sender speaks: a number (package link) that grows with
 // each change which the other side has to know. A worker and a caller with different ones
