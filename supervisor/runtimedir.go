@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/toolhost/toolhost/internal/text"
@@ -16,7 +17,12 @@ type runtimeDir struct {
 	lock *os.File
 }
 
-const lockName = "lock"
+const (
+	lockName = "lock"
+	// dirPrefix begins the names of these folders, and digits follow it. Others in the same
+	// place, such as a worker's, must outlive their owners.
+	dirPrefix = "h"
+)
 
 func openRuntimeDir(base string) (*runtimeDir, error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
@@ -29,7 +35,7 @@ func openRuntimeDir(base string) (*runtimeDir, error) {
 	var err error
 	for range maxOwnTries {
 		var path string
-		if path, err = os.MkdirTemp(base, "h"); err != nil {
+		if path, err = os.MkdirTemp(base, dirPrefix); err != nil {
 			return nil, fmt.Errorf("cannot make a folder in %s: %w; name a folder that you can write to (RuntimeDir, dirs.runtime in toolhost.yaml)", base, text.Cause(err))
 		}
 		var lock *os.File
@@ -121,9 +127,13 @@ func sweepRuntimeDirs(base string) {
 		return
 	}
 	for _, entry := range entries {
+		number, ours := strings.CutPrefix(entry.Name(), dirPrefix)
+		if !ours || strings.Trim(number, "0123456789") != "" {
+			continue
+		}
 		path := filepath.Join(base, entry.Name())
 		if _, err := os.Stat(filepath.Join(path, lockName)); err != nil {
-			continue // not ours, or not locked yet
+			continue // not locked yet
 		}
 		if lock, err := lockDir(path); err == nil {
 			_ = os.RemoveAll(path)

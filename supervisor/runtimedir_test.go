@@ -29,3 +29,24 @@ func TestRuntimeDirsOfHostsThatStartTogether(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// What is not a host's own folder stays, though nobody holds the lock in it: it may be that
+// of a worker which is about to be started again.
+func TestRuntimeDirsOfOthersStay(t *testing.T) {
+	base := t.TempDir()
+	for name, stays := range map[string]bool{"worker-w1": true, "history": true, "h1x": true, "h4711": false} {
+		path := filepath.Join(base, name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := lockDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = lock.Close()
+		sweepRuntimeDirs(base)
+		if _, err := os.Stat(path); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
