@@ -29,6 +29,11 @@ func TestSecretsOnAWorker(t *testing.T) {
 	if got := w.call(r); !got.OK() || got.Text() != "it is [REDACTED]\n" {
 		t.Errorf("%s %q", got.Message, got.Text())
 	}
+	r = shell(`test "$(od -An -tx1 $CERT | tr -d ' \n')" = fffe0001`)
+	r.Secrets = []supervisor.Secret{{Variable: "CERT", File: true, Value: "\xff\xfe\x00\x01"}}
+	if got := w.call(r); !got.OK() {
+		t.Errorf("one of any bytes: %s", got.Message)
+	}
 	if err := w.fleet.Close(); err != nil { // a worker hears one process of a caller
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // Protocol is what this release speaks. It grows with each change that the other side has to
 // know; releases before there was a number have 0.
-const Protocol = 3
+const Protocol = 4
 
 // Release is what a party says of itself.
 type Release struct {

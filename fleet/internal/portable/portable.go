@@ -22,6 +22,8 @@ const (
 	MaxBytes = 512 << 10
 	// MaxQuestionBytes bounds a question there, and its answer.
 	MaxQuestionBytes = 256 << 10
+	// maxSecretBytes bounds a call's secrets, which go in one message.
+	maxSecretBytes = 512 << 10
 )
 
 // keptOutput is how much output the caller is sent that wants none shown: it has to be

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,21 +67,24 @@ func request() supervisor.Request {
 // sides.
 func TestStays(t *testing.T) {
 	for want, set := range map[string]func(*supervisor.Request){
-		"read":              func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Read: []string{"/x"}} },
-		"write":             func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Write: []string{"/x"}} },
-		"workspace":         func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Workspace: "/x"} },
-		"tier none":         func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
-		"a pool":            func(r *supervisor.Request) { r.Pool.Running = 1 },
-		"a pool (running)":  func(r *supervisor.Request) { r.Pool.Running = -1 },
-		"a quota of calls":  func(r *supervisor.Request) { r.Share.Waiting = -1 },
-		"a quota":           func(r *supervisor.Request) { r.Share.Running = 1 },
-		"one share alone":   func(r *supervisor.Request) { r.Keep, r.Share.Apart = &supervisor.Keep{}, true },
-		"stdin":             func(r *supervisor.Request) { r.Command.Stdin = strings.NewReader("x") },
-		"Go functions":      func(r *supervisor.Request) { r.Command.Tool = &supervisor.CommandTool{} },
-		"I/O":               func(r *supervisor.Request) { r.Limits.IOMax = []cgroup.IOMax{{}} },
-		"more than 256 KiB": func(r *supervisor.Request) { r.Arguments = make([]byte, MaxBytes) },
-		"an argument":       func(r *supervisor.Request) { r.Command.Argv = []string{"echo", "\xff"} },
-		"a variable":        func(r *supervisor.Request) { r.Env = []string{"A=\xff"} },
+		"read":               func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Read: []string{"/x"}} },
+		"write":              func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Write: []string{"/x"}} },
+		"workspace":          func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Workspace: "/x"} },
+		"tier none":          func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
+		"a pool":             func(r *supervisor.Request) { r.Pool.Running = 1 },
+		"a pool (running)":   func(r *supervisor.Request) { r.Pool.Running = -1 },
+		"a quota of calls":   func(r *supervisor.Request) { r.Share.Waiting = -1 },
+		"a quota":            func(r *supervisor.Request) { r.Share.Running = 1 },
+		"one share alone":    func(r *supervisor.Request) { r.Keep, r.Share.Apart = &supervisor.Keep{}, true },
+		"stdin":              func(r *supervisor.Request) { r.Command.Stdin = strings.NewReader("x") },
+		"Go functions":       func(r *supervisor.Request) { r.Command.Tool = &supervisor.CommandTool{} },
+		"I/O":                func(r *supervisor.Request) { r.Limits.IOMax = []cgroup.IOMax{{}} },
+		"more than 256 KiB":  func(r *supervisor.Request) { r.Arguments = make([]byte, MaxBytes) },
+		"more than 512 KiB": func(r *supervisor.Request) {
+			r.Secrets = slices.Repeat([]supervisor.Secret{{Value: strings.Repeat("x", 64<<10)}}, 9)
+		},
+		"an argument": func(r *supervisor.Request) { r.Command.Argv = []string{"echo", "\xff"} },
+		"a variable":  func(r *supervisor.Request) { r.Env = []string{"A=\xff"} },
 	} {
 		r := request()
 		set(&r)

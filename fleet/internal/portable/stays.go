@@ -47,6 +47,13 @@ var features = []feature{
 	{"a call of more than 256 KiB", func(r supervisor.Request, _ sandbox.Policy) bool {
 		return len(r.Arguments)+len(r.Meta)+len(r.Client) > MaxBytes/2
 	}, false},
+	{"secrets of more than 512 KiB", func(r supervisor.Request, _ sandbox.Policy) bool {
+		size := 0
+		for _, s := range r.Secrets {
+			size += len(s.Value)
+		}
+		return size > maxSecretBytes
+	}, false},
 	{"a path, an argument of its command or a variable that is not UTF-8", notUTF8, false},
 }
 

@@ -30,9 +30,14 @@ func NewCurve() (*Curve, error) {
 // Public is what others seal for.
 func (c *Curve) Public() string { return c.public }
 
-// Seal makes values readable for the owner of a curve key alone.
+// Seal makes values readable for the owner of a curve key alone. They may be any bytes,
+// which a JSON string may not.
 func (c *Curve) Seal(values []string, to string) ([]byte, error) {
-	raw, err := json.Marshal(values)
+	list := make([][]byte, len(values))
+	for i, value := range values {
+		list[i] = []byte(value)
+	}
+	raw, err := json.Marshal(list)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +54,14 @@ func (c *Curve) Open(sealed []byte, from string) (values []string, err error) {
 	if err != nil {
 		return nil, errors.New("its secrets are not sealed for this life of the worker")
 	}
-	return values, json.Unmarshal(raw, &values)
+	var list [][]byte
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("cannot read what was sealed: %w", err)
+	}
+	for _, value := range list {
+		values = append(values, string(value))
+	}
+	return values, nil
 }
 
 // curveSigned is what a worker signs, so that its curve key is known to be its own.

@@ -15,11 +15,12 @@ func TestCurve(t *testing.T) {
 		}
 	}
 	from, to, other := keys[0], keys[1], keys[2]
-	sealed, err := from.Seal([]string{"a", ""}, to.Public())
+	values := []string{"a", "", "\xff\xfe\x00"}
+	sealed, err := from.Seal(values, to.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := to.Open(sealed, from.Public()); err != nil || !slices.Equal(got, []string{"a", ""}) {
+	if got, err := to.Open(sealed, from.Public()); err != nil || !slices.Equal(got, values) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if _, err := other.Open(sealed, from.Public()); err == nil {
