@@ -122,6 +122,27 @@ func TestTheCeilingOfThisMachineOnAWorker(t *testing.T) {
 	await(t, first.Gone())
 }
 
+// A call that becomes too long on its way to a worker is made on this machine, where it may be,
+// and else refused by name.
+func TestACallTooLongForAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, func(c *fleet.Config) { c.WorkersOnly, c.Supervisor.Admission.Running = false, 1 }, "w1")
+	w.work("w1", nil)
+	first := w.fleet.Start(t.Context(), shell("sleep 1000"))
+	r := shell("echo ran")
+	r.Env = []string{"A=" + strings.Repeat("\x01", 50_000), "B=" + strings.Repeat("\x01", 50_000)}
+	c := w.fleet.Start(t.Context(), r)
+	r.Where = map[string]string{"worker": "w1"}
+	if got := w.call(r); got.Status != api.StatusPolicyViolation || !strings.Contains(got.Message, "no worker can do this: a call of more than 512 KiB") {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+	first.Abort(api.ReasonUser)
+	await(t, c.Done())
+	if got := c.Result(); !got.OK() || got.Where != nil {
+		t.Errorf("%s %s %+v", got.Status, got.Message, got.Where)
+	}
+}
+
 // A call that names its worker is granted files of that one's machine, as far as its owner
 // allows.
 func TestFilesOfAWorker(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -96,8 +97,16 @@ func (c *remote) run(ctx context.Context) {
 	c.began, c.wake = now(), make(chan struct{}, 1)
 	c.questions, c.yeses, c.replies = map[uint32]*question{}, map[uint32]func(){}, make(chan replied)
 	c.events = relayOf(c.request)
-	if refused := c.encode(ctx); refused != nil {
+	refused, err := c.encode(ctx)
+	switch {
+	case refused != nil:
 		c.finish(refused)
+		return
+	case err != nil && c.mayRunHere():
+		c.runsHere(ctx, func() {})
+		return
+	case err != nil:
+		c.finish(refusedByName(c.request, []string{err.Error()}))
 		return
 	}
 	c.events.begin()
@@ -140,16 +149,15 @@ func (c *remote) run(ctx context.Context) {
 }
 
 // encode writes the call for the wire, with the hash of what this machine would run. What
-// this machine would refuse is refused.
-func (c *remote) encode(ctx context.Context) (refused *api.Result) {
+// this machine would refuse is refused; the error is portable.ErrTooLong.
+func (c *remote) encode(ctx context.Context) (refused *api.Result, err error) {
 	sha256 := c.request.SHA256
-	var err error
 	if c.request.Command == nil && sha256 == "" && !c.request.Tool.Adapter {
 		if sha256, err = c.f.host.SHA256(c.request.Tool.Path); err != nil {
 			if refused = c.f.host.Check(ctx, c.request); refused == nil {
 				refused = failedHere(c.request, api.ReasonTool, err)
 			}
-			return refused
+			return refused, nil
 		}
 	}
 	if path := c.request.Tool.Path; strings.Contains(path, "/") {
@@ -158,10 +166,10 @@ func (c *remote) encode(ctx context.Context) (refused *api.Result) {
 	if err == nil {
 		c.wire, err = portable.Write(c.request, c.f.config.Supervisor, sha256)
 	}
-	if err != nil {
-		return failedHere(c.request, api.ReasonTool, err)
+	if err != nil && !errors.Is(err, portable.ErrTooLong) {
+		return failedHere(c.request, api.ReasonTool, err), nil
 	}
-	return nil
+	return nil, err
 }
 
 // next offers the call to another worker, until one that was asked has a slot for it, or may

@@ -26,6 +26,9 @@ const (
 	maxSecretBytes = 512 << 10
 )
 
+// ErrTooLong is of a request whose JSON is over MaxBytes, though what it is made of is not.
+var ErrTooLong = errors.New("a call of more than 512 KiB")
+
 // keptOutput is how much output the caller is sent that wants none shown: it has to be
 // there if the call is lost.
 const keptOutput = 1 << 20
@@ -114,11 +117,14 @@ func Write(r supervisor.Request, config supervisor.Config, sha256 string) ([]byt
 			out.Source = r.Command.Tool.Spec().Source
 		}
 	}
-	raw, err := json.Marshal(out)
-	if err == nil && len(raw) > MaxBytes {
-		err = fmt.Errorf("the call is %d bytes, over %d", len(raw), MaxBytes)
+	var raw bytes.Buffer
+	e := json.NewEncoder(&raw)
+	e.SetEscapeHTML(false) // which would write six bytes for one of them
+	err := e.Encode(out)
+	if err == nil && raw.Len() > MaxBytes {
+		err = ErrTooLong
 	}
-	return raw, err
+	return raw.Bytes(), err
 }
 
 // Definition is the same for calls that can share a kept process.

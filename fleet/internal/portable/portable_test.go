@@ -3,6 +3,7 @@ package portable
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net"
 	"reflect"
 	"slices"
@@ -67,19 +68,19 @@ func request() supervisor.Request {
 // sides.
 func TestStays(t *testing.T) {
 	for want, set := range map[string]func(*supervisor.Request){
-		"read":               func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Read: []string{"/x"}} },
-		"write":              func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Write: []string{"/x"}} },
-		"workspace":          func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Workspace: "/x"} },
-		"tier none":          func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
-		"a pool":             func(r *supervisor.Request) { r.Pool.Running = 1 },
-		"a pool (running)":   func(r *supervisor.Request) { r.Pool.Running = -1 },
-		"a quota of calls":   func(r *supervisor.Request) { r.Share.Waiting = -1 },
-		"a quota":            func(r *supervisor.Request) { r.Share.Running = 1 },
-		"one share alone":    func(r *supervisor.Request) { r.Keep, r.Share.Apart = &supervisor.Keep{}, true },
-		"stdin":              func(r *supervisor.Request) { r.Command.Stdin = strings.NewReader("x") },
-		"Go functions":       func(r *supervisor.Request) { r.Command.Tool = &supervisor.CommandTool{} },
-		"I/O":                func(r *supervisor.Request) { r.Limits.IOMax = []cgroup.IOMax{{}} },
-		"more than 256 KiB":  func(r *supervisor.Request) { r.Arguments = make([]byte, MaxBytes) },
+		"read":              func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Read: []string{"/x"}} },
+		"write":             func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Write: []string{"/x"}} },
+		"workspace":         func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Workspace: "/x"} },
+		"tier none":         func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
+		"a pool":            func(r *supervisor.Request) { r.Pool.Running = 1 },
+		"a pool (running)":  func(r *supervisor.Request) { r.Pool.Running = -1 },
+		"a quota of calls":  func(r *supervisor.Request) { r.Share.Waiting = -1 },
+		"a quota":           func(r *supervisor.Request) { r.Share.Running = 1 },
+		"one share alone":   func(r *supervisor.Request) { r.Keep, r.Share.Apart = &supervisor.Keep{}, true },
+		"stdin":             func(r *supervisor.Request) { r.Command.Stdin = strings.NewReader("x") },
+		"Go functions":      func(r *supervisor.Request) { r.Command.Tool = &supervisor.CommandTool{} },
+		"I/O":               func(r *supervisor.Request) { r.Limits.IOMax = []cgroup.IOMax{{}} },
+		"more than 256 KiB": func(r *supervisor.Request) { r.Arguments = make([]byte, MaxBytes) },
 		"more than 512 KiB": func(r *supervisor.Request) {
 			r.Secrets = slices.Repeat([]supervisor.Secret{{Value: strings.Repeat("x", 64<<10)}}, 9)
 		},
@@ -150,6 +151,23 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	if err := (Ceilings{Timeout: time.Hour}).CheckTimeout(budget.Infinite); err == nil || !strings.Contains(err.Error(), "infinity") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A request is about as long on the wire as what it is made of.
+func TestWhatIsWrittenIsNotLonger(t *testing.T) {
+	r := request()
+	r.Arguments = json.RawMessage(`{"x":"` + strings.Repeat("<td>&", 50_000) + `"}`)
+	raw, err := Write(r, supervisor.Config{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := Read(raw, Machine{}); err != nil || !bytes.Equal(got.Arguments, r.Arguments) {
+		t.Errorf("%d bytes are %d: %v", len(r.Arguments), len(got.Arguments), err)
+	}
+	r.Env = slices.Repeat([]string{"A=" + strings.Repeat("\x01", 50_000)}, 2)
+	if _, err := Write(r, supervisor.Config{}, ""); !errors.Is(err, ErrTooLong) {
+		t.Errorf("what is longer: %v", err)
 	}
 }
 
