@@ -123,6 +123,15 @@ func TestAWorkerThatLies(t *testing.T) {
 				reply(&fleetv1.Frame{What: &fleetv1.Frame_Never{Never: &fleetv1.Never{Detail: strings.Repeat("long ", 10_000)}}})
 			}
 		}, api.StatusOverloaded, api.ReasonAdmission},
+		"a never after it has started": {func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control) {
+			switch {
+			case o.Attempt != nil:
+				reply(ready())
+			case c.GetGo() != nil:
+				reply(&fleetv1.Frame{What: &fleetv1.Frame_Started{Started: &fleetv1.Started{}}})
+				reply(&fleetv1.Frame{What: &fleetv1.Frame_Never{Never: &fleetv1.Never{Result: make([]byte, 200<<10)}}})
+			}
+		}, api.StatusLost, api.ReasonProtocol},
 		"events that are no JSON": {func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control) {
 			switch {
 			case o.Attempt != nil:

@@ -265,8 +265,11 @@ func (c *remote) frame(ctx context.Context, a *attempt, f *fleetv1.Frame) {
 	case *fleetv1.Frame_Queued:
 		c.isQueued(a, what.Queued)
 	case *fleetv1.Frame_Never:
-		if c.state.Open(a.n) || has && chosen == a.n && c.receiver.Taken() == 0 {
+		switch {
+		case c.state.Open(a.n), has && chosen == a.n && c.state.Phase() == start.Committed:
 			c.never(a, what.Never)
+		case has && chosen == a.n: // which has said that it had started it
+			c.lose(a, api.ReasonProtocol, "unknown")
 		}
 	case *fleetv1.Frame_Started:
 		c.state.Started(a.n)
