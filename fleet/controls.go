@@ -116,7 +116,7 @@ func (c *remote) ask(a *attempt) {
 // abort begins the ladder at the worker, or gives up the search for one.
 func (c *remote) abort(reason api.Reason) {
 	if c.aborted == 0 {
-		c.reason = reason
+		c.reason, c.ended = reason, now()
 	}
 	c.aborted++
 	c.void(c.state.Stop())

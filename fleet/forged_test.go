@@ -138,7 +138,7 @@ func TestRefusalsOfABeat(t *testing.T) {
 	w := newWorld(t, "w1")
 	conn, _ := w.dial(w.workers["w1"])
 	for i, of := range []struct{ says, counts uint64 }{{1000, 0}, {1002, 2}, {1 << 63, 2 + 4096}} {
-		raw, err := proto.Marshal(&fleetv1.Beat{Epoch: "an-epoch", Number: uint64(i + 1), Free: int32(i), Slots: int32(i + 1), Refused: of.says})
+		raw, err := proto.Marshal(&fleetv1.Beat{Epoch: "an-epoch", Number: uint64(i + 1), Free: int32(i), Slots: int32(i + 1), Refused: of.says, LeaseMs: 2000})
 		if err != nil {
 			t.Fatal(err)
 		}

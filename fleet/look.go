@@ -59,6 +59,22 @@ func (c *remote) lookAtOffer(a *attempt) {
 	}
 }
 
+// endOf is when the worker of a call is to begin its end. It holds the deadline itself, and
+// ends what is aborted; here it is only seen to it that none waits for ever for one that does
+// neither. A result that is on its way is waited for.
+func endOf(c *remote) time.Duration {
+	end := time.Duration(1<<63 - 1)
+	switch ms := c.started.GetTimeoutMs(); {
+	case c.aborted > 0:
+		end = c.ended
+	case c.state.Phase() == start.Committed:
+		end = c.placed + prepareWait
+	case ms > 0 && len(c.questions) == 0:
+		end = c.begun + c.waited + time.Duration(min(ms, 1<<40))*time.Millisecond
+	}
+	return max(end, c.came)
+}
+
 // look does what time asks for.
 func (c *remote) look() {
 	for _, a := range c.attempts {
@@ -77,12 +93,16 @@ func (c *remote) look() {
 			c.giveUp(a, "nothing is heard of it")
 			return
 		}
+		if now()-c.placed > prepareWait {
+			c.giveUp(a, fmt.Sprintf("it has not decided within %s", prepareWait))
+			return
+		}
 	}
 	c.sendRepliesAgain(a)
 	s := c.f.heard(a)
 	quiet, since, patience := now()-a.answered, now()-c.sent, s.lease+c.grace()+lostMargin
 	switch {
-	case s.cut:
+	case s.cut, now()-endOf(c) > patience+overdueMargin:
 		c.lose(a, api.ReasonProtocol, "unknown")
 	case s.silent > patience && c.f.leaseOver(a, c.grace()):
 		c.lose(a, api.ReasonUnreachable, "no")

@@ -63,6 +63,10 @@ func (f *Fleet) hear(m *nats.Msg) {
 		f.refuse(name, "it is not a beat")
 		return
 	}
+	if b.LeaseMs < lease.Min.Milliseconds() || b.LeaseMs > lease.Max.Milliseconds() {
+		f.refuse(name, "no worker has such a lease") // calls are waited for by it
+		return
+	}
 	b.Version = api.Cut(b.Version, maxVersion)
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -85,6 +85,9 @@ const (
 	askAfter = 3 * time.Second
 	// lostMargin is how much longer than lease and grace a silent worker is waited for.
 	lostMargin = 2 * time.Second
+	// overdueMargin is how much longer than a call may take a worker is waited for that is
+	// heard: its own queue, a kill that is hard and a slow machine are in it.
+	overdueMargin = time.Minute
 	// maxResultBytes bounds what a result has beside the output that it may keep.
 	maxResultBytes = 64 << 20
 	// maxResultJSON bounds its JSON beside output that is quoted there.
@@ -274,6 +277,9 @@ func (c *remote) frame(ctx context.Context, a *attempt, f *fleetv1.Frame) {
 	case *fleetv1.Frame_Started:
 		c.state.Started(a.n)
 		if has && chosen == a.n {
+			if c.started == nil {
+				c.begun = now()
+			}
 			c.started, c.ready = what.Started, cmp.Or(c.ready, what.Started.GetReady())
 		}
 	case *fleetv1.Frame_Gone:
@@ -338,6 +344,7 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 // collect takes a piece of the result, up to what the call may keep of stdout, stderr and
 // content.
 func (c *remote) collect(a *attempt, p portable.Piece) {
+	c.came = now()
 	kept := c.limits().OutputBytes
 	if !c.result.Add(p, 3*kept+maxResultBytes, 6*kept+maxResultJSON) {
 		c.lose(a, api.ReasonProtocol, "unknown")

@@ -10,7 +10,10 @@ import (
 type times struct {
 	began  time.Duration
 	placed time.Duration // when the go went
+	begun  time.Duration // when the worker first said that it has started it
 	ran    time.Duration // when an event said that the tool runs; 0: none did
+	ended  time.Duration // when it was first aborted
+	came   time.Duration // when a piece of its result last did
 	// open is how many questions wait for an answer, since is when the first of them came,
 	// and waited how long those waited that were answered.
 	open          int

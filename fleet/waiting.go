@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 )
@@ -195,7 +196,7 @@ func whyNever(n *fleetv1.Never) string {
 // grace is the call's, or the most that one can have while that is not known.
 func (c *remote) grace() time.Duration {
 	if c.started == nil {
-		return 30 * time.Second
+		return budget.MaxGrace
 	}
-	return time.Duration(c.started.GraceMs) * time.Millisecond
+	return time.Duration(min(max(c.started.GraceMs, 0), budget.MaxGrace.Milliseconds())) * time.Millisecond
 }

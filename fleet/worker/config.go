@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/fleet/internal/lease"
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
@@ -22,11 +23,6 @@ import (
 
 // DefaultLease is that of a Config without one.
 const DefaultLease = 10 * time.Second
-
-const (
-	minLease = 2 * time.Second
-	maxLease = time.Minute
-)
 
 // Config of a worker.
 type Config struct {
@@ -95,8 +91,8 @@ func (c Config) Check() error {
 			return fmt.Errorf("%q may drain the worker, and is not a caller of its: give its key as a caller as well", key)
 		}
 	}
-	if c.Lease != 0 && (c.Lease < minLease || c.Lease > maxLease) {
-		return fmt.Errorf("the lease of %s is out of range: take %s to %s", c.Lease, minLease, maxLease)
+	if c.Lease != 0 && (c.Lease < lease.Min || c.Lease > lease.Max) {
+		return fmt.Errorf("the lease of %s is out of range: take %s to %s", c.Lease, lease.Min, lease.Max)
 	}
 	if c.Slots < 0 {
 		return fmt.Errorf("the worker cannot have %d slots", c.Slots)

@@ -13,10 +13,16 @@ package lease
 
 import "time"
 
+// Min and Max bound the lease that a worker may have.
+const (
+	Min = 2 * time.Second
+	Max = time.Minute
+)
+
 // kept is how many times of beats are kept.
 const kept = 256
 
-// Apart has the times of beats last for longer than the longest lease, a minute.
+// Apart has the times of beats last for longer than the longest lease.
 const Apart = 250 * time.Millisecond
 
 // Beats are those that a worker has sent, the same to all callers. The zero value is
