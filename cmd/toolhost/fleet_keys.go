@@ -41,7 +41,7 @@ func readParties(path string) (p parties, err error) {
 	if err != nil {
 		return p, err
 	}
-	_, removed, err := removals{dir: state}.apply(loaded.Fleet.Workers, hclog.NewNullLogger())
+	_, removed, err := (&removals{dir: state}).apply(loaded.Fleet.Workers, hclog.NewNullLogger())
 	return parties{loaded.Fleet, caller, removed}, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -24,13 +25,16 @@ const removedName = "fleet.removed"
 
 // removals are the workers that were removed for good. Without a folder they are forgotten
 // with the daemon.
-type removals struct{ dir string }
+type removals struct {
+	dir string
+	mu  sync.Mutex // of add: several workers may be removed at once
+}
 
 type removal struct{ worker, key string }
 
-func (r removals) path() string { return filepath.Join(r.dir, removedName) }
+func (r *removals) path() string { return filepath.Join(r.dir, removedName) }
 
-func (r removals) read() (list []removal, err error) {
+func (r *removals) read() (list []removal, err error) {
 	if r.dir == "" {
 		return nil, nil
 	}
@@ -51,7 +55,9 @@ func (r removals) read() (list []removal, err error) {
 	return list, nil
 }
 
-func (r removals) add(worker, key string) error {
+func (r *removals) add(worker, key string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	list, err := r.read()
 	if err != nil || r.dir == "" {
 		return err
@@ -69,7 +75,7 @@ func (r removals) add(worker, key string) error {
 
 // apply leaves out of the configured workers those whose keys were removed. names are not
 // to be listened to: that of a worker with a new key is again.
-func (r removals) apply(workers map[string]string, logger hclog.Logger) (left map[string]string, names []string, err error) {
+func (r *removals) apply(workers map[string]string, logger hclog.Logger) (left map[string]string, names []string, err error) {
 	list, err := r.read()
 	left = maps.Clone(workers)
 	for _, each := range list {
