@@ -108,7 +108,8 @@ alone, with --drain-by.`,
 	return cmd
 }
 
-// gone waits until a worker has left the fleet, or has drained for this daemon.
+// gone waits until a worker that is to drain has left the fleet, or has drained for this
+// daemon.
 func gone(ctx context.Context, daemon *remote, worker string) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -117,8 +118,8 @@ func gone(ctx context.Context, daemon *remote, worker string) error {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(list.Workers, func(w api.Worker) bool { return w.Name == worker && w.State != api.WorkerDrained }) {
-			return nil
+		if over, err := isGone(list.Workers, worker); over || err != nil {
+			return err
 		}
 		select {
 		case <-tick.C:
@@ -126,6 +127,25 @@ func gone(ctx context.Context, daemon *remote, worker string) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// deadAfter is when a worker that is not heard is not waited for any more: the longest lease
+// that one can have, after which nothing of this daemon's runs there.
+const deadAfter = time.Minute
+
+// isGone says whether a worker that is to drain has done so; an error is that it will not.
+func isGone(list []api.Worker, worker string) (bool, error) {
+	i := slices.IndexFunc(list, func(w api.Worker) bool { return w.Name == worker })
+	if i < 0 || list[i].State == api.WorkerDrained {
+		return true, nil
+	}
+	switch silent := time.Duration(list[i].SilentMs) * time.Millisecond; {
+	case list[i].State == api.WorkerTaking: // the life that was asked takes nothing
+		return false, fmt.Errorf("worker %s was started again, and takes calls: drain it again", worker)
+	case silent > deadAfter:
+		return false, fmt.Errorf("worker %s has not drained: it was not heard for %s, and may have died: toolhost doctor --fleet says more", worker, silent.Round(time.Second))
+	}
+	return false, nil
 }
 
 func newFleetRemove() *cobra.Command {
