@@ -36,8 +36,10 @@ func (c *remote) isForgotten(a *attempt) {
 	switch {
 	case c.state.Open(a.n), c.state.Implied(a.n):
 		c.giveUp(a, "it has forgotten the offer")
-	default:
+	case c.f.heard(a).moved:
 		c.lose(a, api.ReasonWorkerDied, "unknown")
+	default: // it has dropped the result, or hears another daemon with this one's key
+		c.lose(a, api.ReasonUnreachable, "unknown")
 	}
 }
 

@@ -16,7 +16,9 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 )
 
-// caller is one that the worker trusts, in its newest life.
+// caller is one that the worker trusts, in its newest life. Two daemons with one key are two
+// lives of it, and the later one stays: of what the worker had started for the other it keeps
+// no record, so that one may not come back.
 type caller struct {
 	key, life string
 	release   link.Release // of that life
@@ -26,6 +28,9 @@ type caller struct {
 	drained   bool          // that life has asked for no more calls
 	other     *fleetv1.Echo // the last one for another process with the worker's name
 	before    *seal.Session // of the life before
+	past      []string      // lives before this one, the last ones
+	since     uint64        // the echo that this one began with
+	twin      lease.Hold    // while it lasts, a past life is heard beside this one
 	// leases are those of launchers, by the seconds of grace that calls have.
 	leases   map[int64]*sandbox.Lease
 	terms    int // how often these were made anew
@@ -33,6 +38,9 @@ type caller struct {
 	// floor: attempts up to it that are not in attempts are forgotten.
 	floor uint64
 }
+
+// maxPast bounds the lives of a caller that are remembered.
+const maxPast = 1024
 
 // maxAttempts bounds what is remembered of a caller's attempts.
 const maxAttempts = 4096
@@ -42,9 +50,16 @@ const forgetAtOnce = 256
 
 // hears takes a caller's echo. A life that was not heard before replaces the last one
 // only if what it echoes is newer than all that was echoed: an old message that comes
-// again is not. ended are attempts of the life before.
+// again is not. A life that was replaced does not come back. ended are attempts of the life
+// before.
 func (c *caller) hears(b *lease.Beats, life string, echoed uint64, term time.Duration) (ended []*attempt) {
 	if life != c.life {
+		if slices.Contains(c.past, life) {
+			if echoed >= c.since { // it goes on
+				c.twin.Renew(b, echoed, term)
+			}
+			return nil
+		}
 		if echoed <= c.echoed || life == "" {
 			return nil
 		}
@@ -54,6 +69,11 @@ func (c *caller) hears(b *lease.Beats, life string, echoed uint64, term time.Dur
 		for _, a := range c.attempts {
 			ended = append(ended, a)
 		}
+		c.drop()
+		if c.life != "" {
+			c.past = append(c.past[max(0, len(c.past)+1-maxPast):], c.life)
+		}
+		c.since = echoed
 		c.life, c.attempts, c.floor, c.hold, c.session, c.before, c.drained = life, map[uint64]*attempt{}, 0, lease.Hold{}, nil, c.session, false
 	}
 	c.echoed = max(c.echoed, echoed)
@@ -133,7 +153,8 @@ func (c *caller) lease(grace time.Duration) (l *sandbox.Lease, err error) {
 	return l, c.prolong(seconds)
 }
 
-// drop leaves launchers with leases that are over: what comes later has others.
+// drop leaves launchers with leases that are over, or are not renewed any more: what comes
+// later has others.
 func (c *caller) drop() {
 	for _, l := range c.leases {
 		_ = l.Close() // launchers have it as well

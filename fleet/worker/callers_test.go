@@ -39,8 +39,12 @@ func TestLivesOfACaller(t *testing.T) {
 	if ended := c.hears(&b, "two", second, 10); len(ended) != 1 || c.life != "two" || c.state(1) != start.Unseen {
 		t.Errorf("%v ended, %+v", ended, c)
 	}
-	if ended := c.hears(&b, "one", second, 10); len(ended) != 0 || c.life != "two" {
-		t.Errorf("an old life is back: %+v", c)
+	if ended := c.hears(&b, "one", first, 10); len(ended) != 0 || c.life != "two" || !c.twin.Over(2) {
+		t.Errorf("an old life is back, or taken for one that goes on: %+v", c)
+	}
+	third := b.Send(3)
+	if ended := c.hears(&b, "one", third, 10); len(ended) != 0 || c.life != "two" || c.twin.Over(12) || !c.twin.Over(13) {
+		t.Errorf("a life that goes on beside the newest is back, or not noticed: %+v", c)
 	}
 	if c.hears(&b, "three", 99, 10); c.life != "two" {
 		t.Error("a beat that was never sent is an echo")

@@ -51,6 +51,9 @@ func (w *Worker) hear(m *nats.Msg) {
 			}
 		}
 	}
+	if !c.twin.Over(now()) {
+		w.warnOnce(c.key, twoOfOneKey)
+	}
 	if c.session == nil && c.life == b.Life && c.life != "" {
 		c.release = link.Release{Version: b.Version, Protocol: b.Protocol}
 		var err error
@@ -65,6 +68,9 @@ func (w *Worker) hear(m *nats.Msg) {
 		go w.beat() // it may be offered calls now
 	}
 }
+
+// twoOfOneKey is what people have to see to at callers.
+const twoOfOneKey = "two daemons have one key, and only the later one has calls made here: give each a key of its own, and start both again"
 
 // duplicated logs that another process with the worker's name and key is heard: an echo of an
 // earlier life, which has ended, names the same beat each time. A worker that the engine does

@@ -81,11 +81,7 @@ func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 	case id.Epoch != w.epoch: // it may have been started there
 		w.earlier(a)
 	case id.Life != c.life:
-		// It cannot be remembered, and so one with its go is not refused.
-		if !o.Go {
-			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the worker does not hear this life of its caller"}
-			w.tell(a, start.SayNever)
-		}
+		w.tell(a, start.SayUnknown) // it may have started in that life, and could not be remembered
 	case known != nil:
 		w.answer(known, known.offer)
 	case c.state(id.Serial) != start.Unseen:
@@ -205,7 +201,11 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 			w.earlier(&attempt{id: id, reply: link.FrameSubject(id.Caller, w.config.Name, ctl.Inbox)})
 		}
 	case id.Life != c.life:
-		// All of another life is ended, and that one asks no more.
+		// All of another life is ended, and nothing of it is on record. It may ask all the same,
+		// where another daemon has its key.
+		if message != start.Nothing {
+			w.tell(&attempt{id: id, reply: link.FrameSubject(id.Caller, w.config.Name, ctl.Inbox)}, start.SayUnknown)
+		}
 	case a == nil:
 		if message != start.Nothing {
 			w.unknown(c, id, ctl, message)

@@ -201,6 +201,9 @@ func (w *Worker) beat() {
 		if c.drained {
 			b.Drains = append(b.Drains, c.life)
 		}
+		if !c.twin.Over(now()) {
+			b.Trouble = twoOfOneKey
+		}
 	}
 	w.mu.Unlock()
 	if raw, err := proto.Marshal(b); err == nil {
