@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/lab"
+	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -193,4 +195,23 @@ func TestTheLimitsOfAKeptProcess(t *testing.T) {
 	if got := call(t, host, r); got.Network.Limit != "connectionsTotal" || got.Instance != "reused" {
 		t.Errorf("two connections of a %s process: %+v", got.Instance, got.Network)
 	}
+}
+
+// What a kept process sends while no call is there fails none: it is for no further calls.
+func TestALimitPassedBetweenCalls(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	r := reaching(t, l, with("a.test:2222"), "echo a.test:2222 hello", "later a.test:2222")
+	_, mark := marked(t, "reach", 1)
+	r.Env, r.Keep = append(r.Env, mark), &supervisor.Keep{}
+	r.Limits.Network = network.Limits{TotalConnections: 1}
+	wantReached(t, call(t, host, r), api.InstanceFresh)
+	for _, pid := range processes.WithEnvironment(mark) {
+		_ = syscall.Kill(pid, syscall.SIGUSR1)
+	}
+	eventually(t, "the idle process has ended", func() bool { return host.Host().Kept == 0 })
+	wantReached(t, call(t, host, r), api.InstanceFresh)
 }

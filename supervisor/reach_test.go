@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -32,6 +33,7 @@ import (
 //	storm ADDRESS NUMBER: so many, one after another in each of 200 places
 //	reroute: change the namespace's addresses, routes and interfaces
 //	space: the namespace's cookie and inode
+//	later ADDRESS: a connection at SIGUSR1, when the call may be over
 //	early: what came of the line that LAB_EARLY has, which is done as the program begins
 func reach(ctx context.Context, in args, out *plugin.Output) (answer, error) {
 	pool := x509.NewCertPool()
@@ -156,6 +158,14 @@ func reachOne(ctx context.Context, web *http.Client, pool *x509.CertPool, words 
 			return "", err
 		}
 		return "listens", l.Close()
+	case "later":
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGUSR1)
+		go func() {
+			<-told
+			_, _ = net.Dial("tcp", to)
+		}()
+		return "waits", nil
 	case "early":
 		return <-early, nil
 	case "hang":

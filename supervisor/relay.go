@@ -354,10 +354,12 @@ func (r *relayProcess) Left(a relay.Ask) {
 	}
 }
 
-// Passed ends the calls of the session.
+// Passed ends the calls of the session, whose process has no network any more and so is for
+// no further ones: the limit may have been passed while no call was there.
 func (r *relayProcess) Passed(id, limit string) {
 	if session := r.find(id); session != nil {
 		r.s.tasks.Run("report a network limit", func() {
+			session.at.Spend()
 			for _, l := range session.at.Listeners() {
 				if c, ok := l.(*call.Call); ok {
 					c.PassedNetwork(limit)
