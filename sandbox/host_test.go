@@ -319,6 +319,8 @@ func TestStartErrorsAreExplained(t *testing.T) {
 		{&SetupError{wire.StepStage + "/d", unix.EPERM}, []string{"cannot keep the workspace in /d", "no longer a folder of this user's", "not permitted"}},
 		{&SetupError{wire.StepStage + "/x", unix.EPERM}, []string{"cannot show /x to the call", "not permitted"}},
 		{&SetupError{wire.StepMap + "/x", unix.EPERM}, []string{"cannot show /x to the call", "not permitted"}},
+		{&SetupError{wire.StepStage + "/x", unix.EACCES}, []string{"cannot show /x to the call: permission denied"}},
+		{&SetupError{wire.StepProtect + "/x", unix.EACCES}, []string{"cannot protect /x", "let it in"}},
 		{&SetupError{wire.StepStage + "/x", unix.ENOENT}, []string{"cannot show /x to the call", "no such file"}},
 		{&SetupError{wire.StepClone, unix.ENOSPC}, []string{"cannot clone", "user.max_"}},
 		{&SetupError{wire.StepClone, unix.EPERM}, []string{"cannot clone", userNamespaceRemedy()}},

@@ -53,6 +53,8 @@ func (e *SetupError) remedy() string {
 	case e.Step == wire.StepClone && errors.Is(e.Err, unix.EPERM):
 		return userNamespaceRemedy()
 	case !e.ofGrants():
+	case e.ofPlaces() && errors.Is(e.Err, unix.EACCES):
+		return "the call may not enter a folder on the way there, which it is granted with another one; have that let it in (chmod o+x), or grant no more than is needed"
 	case strings.HasPrefix(e.Step, wire.StepShow):
 		return "something else that the call is granted has a link or a file in its way; grant what that leads to, or leave one of the two out"
 	case strings.HasPrefix(e.Step, wire.StepProtect):
@@ -61,16 +63,20 @@ func (e *SetupError) remedy() string {
 	return remedy
 }
 
-// ofGrants says whether it was a step of what the call is granted, which failed for that. A
-// mount can fail for what the machine lacks, too.
+// ofGrants says whether it was a step of what the call is granted, which failed for that, as
+// where the call's user may not pass a folder. A mount can fail for what the machine lacks, too.
 func (e *SetupError) ofGrants() bool {
-	of := func(step string) bool { return strings.HasPrefix(e.Step, step) }
-	if of(wire.StepShow) || of(wire.StepProtect) {
-		return slices.ContainsFunc([]error{unix.ELOOP, unix.ENOTDIR, unix.ENOENT, unix.EEXIST, unix.EROFS, unix.ESTALE, unix.EXDEV}, func(why error) bool {
+	if e.ofPlaces() {
+		return slices.ContainsFunc([]error{unix.ELOOP, unix.ENOTDIR, unix.ENOENT, unix.EEXIST, unix.EROFS, unix.ESTALE, unix.EXDEV, unix.EACCES}, func(why error) bool {
 			return errors.Is(e.Err, why)
 		})
 	}
-	return of(wire.StepStage) || of(wire.StepMap)
+	return strings.HasPrefix(e.Step, wire.StepStage) || strings.HasPrefix(e.Step, wire.StepMap)
+}
+
+// ofPlaces says whether it was a step that walks to the place of a mount.
+func (e *SetupError) ofPlaces() bool {
+	return strings.HasPrefix(e.Step, wire.StepShow) || strings.HasPrefix(e.Step, wire.StepProtect)
 }
 
 // networkRemedies are those of the steps that only calls with network grants have.

@@ -60,32 +60,44 @@ func TestReadyAfterACallsOwnFailure(t *testing.T) {
 	}
 }
 
-// Nor does what one call is granted and cannot be shown: here another tool has replaced
-// the folder that it lies in by a link.
+// Nor does what one call is granted and cannot be shown: another tool, or its owner, has done
+// something to the folder that it lies in.
 func TestReadyAfterAGrantInVain(t *testing.T) {
 	if os.Getenv("TOOLHOST_VM") != "" {
 		t.Skip("needs a file system with id-mapped mounts for the grants, which the VM does not have")
 	}
 	host := newHost(t, nothingWaits)
-	dir := t.TempDir()
-	one := request("echo", `{"text":"x"}`)
-	wantStatus(t, call(t, host, one), api.StatusOK)
-	if err := os.MkdirAll(dir+"/sub/deep", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	one.Sandbox = &sandbox.Policy{Read: []string{dir, dir + "/sub/deep"}, Allow: []string{sandbox.SharedUID}}
-	p, err := host.Prepare(t.Context(), one)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Rename(dir+"/sub", dir+"/moved"), os.Symlink("/usr", dir+"/sub")); err != nil {
-		t.Fatal(err)
-	}
-	result := p.Start(t.Context(), supervisor.Own{}).Result()
-	if result.Status != api.StatusStartFailed || result.Reason != api.ReasonPolicy || result.Retry.Retryable || !strings.Contains(result.Message, "cannot show "+dir+"/sub/deep") {
-		t.Errorf("%s (%s), retry %+v: %s", result.Status, result.Reason, result.Retry, result.Message)
-	}
-	if err := host.Ready(); err != nil {
-		t.Error(err)
+	for name, spoil := range map[string]func(dir string) error{
+		"a link": func(dir string) error {
+			return errors.Join(os.Rename(dir+"/sub", dir+"/moved"), os.Symlink("/usr", dir+"/sub"))
+		},
+		"closed": func(dir string) error { return os.Chmod(dir+"/sub", 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.MkdirAll(dir+"/sub/deep", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			one := request("echo", `{"text":"x"}`)
+			one.Sandbox = &sandbox.Policy{Read: []string{dir, dir + "/sub/deep"}}
+			if os.Geteuid() != 0 {
+				one.Sandbox.Allow = []string{sandbox.SharedUID}
+			}
+			p, err := host.Prepare(t.Context(), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := spoil(dir); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(dir+"/sub", 0o755) }) // or others than root could not remove it
+			result := p.Start(t.Context(), supervisor.Own{}).Result()
+			if result.Status != api.StatusStartFailed || result.Reason != api.ReasonPolicy || result.Retry.Retryable || !strings.Contains(result.Message, "cannot show "+dir+"/sub/deep") {
+				t.Errorf("%s (%s), retry %+v: %s", result.Status, result.Reason, result.Retry, result.Message)
+			}
+			if err := host.Ready(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
