@@ -339,9 +339,12 @@ func TestStartErrorsAreExplained(t *testing.T) {
 
 // What is mounted below a grant can be what cannot be shown, and is named.
 func TestAMountBelowAGrantIsNamed(t *testing.T) {
-	p := &Plan{held: &held{mounts: mountTable{{at: "/x", typ: "ext4"}, {at: "/x/up loads", typ: "nfs4"}, {at: "/xy", typ: "fuse"}}}}
+	p := &Plan{held: &held{files: map[string]*opened{"/x": {}}, mounts: mountTable{{at: "/x", typ: "ext4"}, {at: "/x/up loads", typ: "nfs4"}, {at: "/xy", typ: "fuse"}}}}
 	err := Spec{Plan: p}.explain(&SetupError{wire.StepMap + "/x", unix.EINVAL})
 	wantError(t, err, "or one of those mounted in it (/x/up loads: nfs4), cannot map owners", "grant a path beside these, or on another one")
+	if setup, ok := errors.AsType[*SetupError](err); !ok || setup.Err != unix.EINVAL || OfTheHost(err) {
+		t.Errorf("%v is not told from what the host lacks", err)
+	}
 	if err := (Spec{Plan: p}).explain(&SetupError{wire.StepMap + "/xy", unix.EINVAL}); strings.Contains(err.Error(), "mounted") {
 		t.Error(err)
 	}

@@ -265,6 +265,15 @@ func (s Spec) files(control *os.File, who identity) (files []*os.File, free func
 	return files, free, nil
 }
 
+// explained is a SetupError in words for its start.
+type explained struct {
+	text  string
+	setup *SetupError
+}
+
+func (e *explained) Error() string { return e.text }
+func (e *explained) Unwrap() error { return e.setup }
+
 // explain names the remedy for what can go wrong with a birth.
 func (s Spec) explain(err error) error {
 	setup, ok := errors.AsType[*SetupError](err)
@@ -274,11 +283,16 @@ func (s Spec) explain(err error) error {
 	if setup.Executing() || setup.remedy() != "" {
 		return setup
 	}
-	if path, ok := strings.CutPrefix(setup.Step, wire.StepMap); ok {
-		return s.explainTree(path, true, setup.Err)
+	path, mapping := strings.CutPrefix(setup.Step, wire.StepMap)
+	if !mapping {
+		var staging bool
+		if path, staging = strings.CutPrefix(setup.Step, wire.StepStage); !staging {
+			return setup
+		}
 	}
-	if path, ok := strings.CutPrefix(setup.Step, wire.StepStage); ok {
-		return s.explainTree(path, false, setup.Err)
+	err = s.explainTree(path, mapping, setup.Err)
+	if s.Plan.held.get(path) == nil { // a program of the host's, which the call has not asked for
+		return err
 	}
-	return setup
+	return &explained{err.Error(), setup}
 }

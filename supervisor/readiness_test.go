@@ -72,6 +72,7 @@ func TestReadyAfterAGrantInVain(t *testing.T) {
 			return errors.Join(os.Rename(dir+"/sub", dir+"/moved"), os.Symlink("/usr", dir+"/sub"))
 		},
 		"closed": func(dir string) error { return os.Chmod(dir+"/sub", 0) },
+		"gone":   func(dir string) error { return os.RemoveAll(dir + "/sub") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

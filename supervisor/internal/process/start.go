@@ -97,7 +97,7 @@ func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, log hclog.Log
 func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*host.Child, error) {
 	p, over, err := b.born(ctx, env, socketDir)
 	if err != nil {
-		return nil, err
+		return nil, b.call.Explain(err)
 	}
 	defer over()
 	b.process, p.held = p, b.held
