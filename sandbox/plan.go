@@ -65,13 +65,19 @@ const (
 	unlimitedMemory        = 512 << 20
 )
 
-// Within returns s if a call with this much memory may store that, else s with nothing larger
-// than the default.
-func (s Storage) Within(memory int64) Storage {
-	if _, err := s.complete(memory, false); err == nil {
+// Fits returns an error if a call with this much memory, 0 without a limit, may not store s.
+// A persistent workspace does not count.
+func (s Storage) Fits(memory int64, persistent bool) error {
+	_, err := s.complete(memory, persistent)
+	return err
+}
+
+// Within returns s if it fits, else s with nothing larger than the default.
+func (s Storage) Within(memory int64, persistent bool) Storage {
+	if s.Fits(memory, persistent) == nil {
 		return s
 	}
-	least, _ := Storage{}.complete(memory, false)
+	least, _ := Storage{}.complete(memory, persistent)
 	s.WorkspaceBytes, s.TmpBytes, s.ShmBytes = min(s.WorkspaceBytes, least.WorkspaceBytes), min(s.TmpBytes, least.TmpBytes), min(s.ShmBytes, least.ShmBytes)
 	return s
 }

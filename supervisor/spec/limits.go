@@ -86,8 +86,9 @@ func (l Limits) Over(base Limits) Limits {
 
 // Within returns l, no looser than other in memory, pids, CPU, CPU time, output and open
 // files, where other sets them. What l leaves open is as in DefaultLimits. A workspace or /tmp
-// too large for the memory is lowered, too, since it counts to that.
-func (l Limits) Within(other Limits) Limits {
+// too large for the memory is lowered, too, since it counts to that, but for a workspace that
+// persists.
+func (l Limits) Within(other Limits, persistent bool) Limits {
 	full := l.Over(DefaultLimits())
 	for _, v := range []struct{ own, filled, bound *int64 }{
 		{&l.MemoryBytes, &full.MemoryBytes, &other.MemoryBytes},
@@ -100,7 +101,7 @@ func (l Limits) Within(other Limits) Limits {
 		}
 	}
 	if other.MemoryBytes > 0 {
-		stored := sandbox.Storage{WorkspaceBytes: l.WorkspaceBytes, TmpBytes: l.TmpBytes}.Within(finite(l.MemoryBytes))
+		stored := sandbox.Storage{WorkspaceBytes: l.WorkspaceBytes, TmpBytes: l.TmpBytes}.Within(finite(l.MemoryBytes), persistent)
 		l.WorkspaceBytes, l.TmpBytes = stored.WorkspaceBytes, stored.TmpBytes
 	}
 	if other.OpenFiles > 0 {

@@ -57,12 +57,19 @@ func TestWithin(t *testing.T) {
 		{Limits{MemoryBytes: 1024 * mib, WorkspaceBytes: 9 * mib, TmpBytes: 400 * mib}, Limits{MemoryBytes: 256 * mib, WorkspaceBytes: 9 * mib, TmpBytes: 32 * mib}},
 		{Limits{MemoryBytes: Unlimited, WorkspaceBytes: 1 << 40}, Limits{MemoryBytes: 256 * mib, WorkspaceBytes: 64 * mib}},
 	} {
-		got := c.own.Within(Limits{MemoryBytes: 256 * mib})
+		got := c.own.Within(Limits{MemoryBytes: 256 * mib}, false)
 		if got.MemoryBytes != c.want.MemoryBytes || got.WorkspaceBytes != c.want.WorkspaceBytes || got.TmpBytes != c.want.TmpBytes {
 			t.Errorf("%+v is %+v, want %+v", c.own, got, c.want)
 		}
 	}
-	if got := (Limits{MemoryBytes: 1024 * mib, WorkspaceBytes: 200 * mib}).Within(Limits{Pids: 5}); got.WorkspaceBytes != 200*mib {
+	if got := (Limits{MemoryBytes: 1024 * mib, WorkspaceBytes: 200 * mib}).Within(Limits{Pids: 5}, false); got.WorkspaceBytes != 200*mib {
 		t.Errorf("%+v", got)
+	}
+	// A workspace that persists takes none of the memory.
+	data := Limits{MemoryBytes: 1024 * mib, TmpBytes: 400 * mib}
+	for bound, want := range map[int64]int64{2048 * mib: 400 * mib, 1024 * mib: 400 * mib, 512 * mib: 64 * mib} {
+		if got := data.Within(Limits{MemoryBytes: bound}, true).TmpBytes; got != want {
+			t.Errorf("within %d bytes of memory /tmp has %d, want %d", bound, got, want)
+		}
 	}
 }

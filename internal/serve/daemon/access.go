@@ -110,7 +110,8 @@ func (d *daemon) view(who access.Identity, t turn.Tool) (turn.Tool, bool) {
 		t.Mode = turn.ModeAsk
 	}
 	if own, ok := config.AccessOf(d.tools.loaded().Access, who.Profile.Name); ok {
-		t.Request.Limits = t.Request.Limits.Within(own.Limits)
+		persistent := t.Request.Sandbox != nil && t.Request.Sandbox.Workspace != ""
+		t.Request.Limits = t.Request.Limits.Within(own.Limits, persistent)
 		t.Request.Timeouts = append(t.Request.Timeouts[:len(t.Request.Timeouts):len(t.Request.Timeouts)], own.Timeouts...)
 	}
 	t.Request.Share = d.shareOf(who)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,8 +62,7 @@ func (b *builder) checkGroup(s setting, l cgroup.Limits) {
 }
 
 // checkStorage refuses sizes that are together more than half of the memory
-// that they count to. A plan for a host without any features fails for its
-// storage before it does for the host.
+// that they count to.
 func (b *builder) checkStorage(t Tool) {
 	s, ok := firstOf(t.settings, "workspace", "tmp", "memory")
 	if !ok || s.node == nil || t.Sandbox.Tier == sandbox.TierNone {
@@ -75,14 +73,8 @@ func (b *builder) checkStorage(t Tool) {
 	if memory == supervisor.Unlimited {
 		memory = 0
 	}
-	resolved, err := sandbox.Policy{}.Resolve()
-	if err != nil {
-		return
-	}
-	_, err = resolved.Plan(sandbox.Features{}, sandbox.Task{
-		MemoryBytes: memory, Storage: sandbox.Storage{WorkspaceBytes: t.Limits.WorkspaceBytes, TmpBytes: t.Limits.TmpBytes, WorkspaceInodes: t.Limits.WorkspaceInodes},
-	})
-	if _, missing := errors.AsType[*sandbox.MissingError](err); err != nil && !missing {
+	storage := sandbox.Storage{WorkspaceBytes: t.Limits.WorkspaceBytes, TmpBytes: t.Limits.TmpBytes, WorkspaceInodes: t.Limits.WorkspaceInodes}
+	if err := storage.Fits(memory, t.Data); err != nil {
 		b.complain(s.node, "%v", err)
 	}
 }

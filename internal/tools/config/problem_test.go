@@ -296,6 +296,15 @@ tools:
 	checkForm(t, list)
 }
 
+// A workspace that persists takes none of the memory that /tmp counts to.
+func TestTmpBesideData(t *testing.T) {
+	const sizes = "{plugin: bin/search, memory: 1GiB, tmp: 400MiB, data: %t}"
+	mustLoad(t, "tools: {t: "+fmt.Sprintf(sizes, true)+"}")
+	if _, err := load(t, "tools: {t: "+fmt.Sprintf(sizes, false)+"}"); err == nil {
+		t.Error("no error")
+	}
+}
+
 // What a variable is given may be a secret.
 func TestProblemsDoNotQuoteVariables(t *testing.T) {
 	_, err := load(t, "tools: {t: {plugin: bin/search, env: {A: \"hunter2 ${NOPE}\"}}}")
