@@ -14,14 +14,15 @@ import (
 // Key is the same for policies that make the same call of a process. It tells
 // folders apart that the host has had under one path at different times: links
 // can be pointed elsewhere, folders replaced, and file systems mounted below them. So
-// with a network the host's files that say where names lead.
+// with a network the host's files that say where names lead, but for what has no mounts of
+// its own and sees them as they are.
 func (r Resolved) Key() (key string) {
 	if r.held != nil && r.held.own != nil {
 		key = r.held.own.key
 	} else {
 		key = r.key()
 	}
-	if r.Network() == NetworkNone {
+	if r.policy.tier() == TierNone || r.policy.network() == NetworkNone {
 		return key
 	}
 	for _, path := range networkFiles { // read by the call, or by what serves its grants

@@ -78,6 +78,27 @@ func mutate(t *testing.T, v reflect.Value) {
 	}
 }
 
+// With the machine's network a process has the files that say where names lead as they are,
+// where it has mounts of its own.
+func TestKeyHasTheNetworksFiles(t *testing.T) {
+	was := networkFiles
+	t.Cleanup(func() { networkFiles = was })
+	file := filepath.Join(realTemp(t), "hosts")
+	networkFiles = []string{file}
+	for want, policy := range map[bool]Policy{true: {Network: NetworkHost}, false: {Tier: TierNone}} {
+		key := func() string {
+			must(t, os.WriteFile(file+".new", nil, 0o600))
+			must(t, os.Rename(file+".new", file)) // while the one before still has its inode
+			r, err := policy.Resolve()
+			must(t, err)
+			return r.Key()
+		}
+		if got := key() != key(); got != want {
+			t.Errorf("%+v: another key is %v, want %v", policy, got, want)
+		}
+	}
+}
+
 // A path that leads to another folder than before is another grant.
 func TestKeyTellsFoldersApart(t *testing.T) {
 	dir := realTemp(t)
