@@ -118,7 +118,7 @@ func TestBlameOfTheHost(t *testing.T) {
 	for _, err := range []error{
 		&SetupError{wire.StepLimits, syscall.EPERM}, &SetupError{wire.StepClone, syscall.EMFILE}, &SetupError{"mount the new root", syscall.ENFILE},
 		&SetupError{wire.StepClone, syscall.EAGAIN}, errors.New("cannot make a socket pair"),
-		Spec{}.explain(&SetupError{wire.StepClone, syscall.ENOSPC}),
+		Spec{Plan: &Plan{user: true}}.explain(&SetupError{wire.StepClone, syscall.ENOSPC}),
 	} {
 		f := complete(true)
 		(&Host{}).blame(t.Context(), &f, err, nil)
@@ -331,6 +331,9 @@ func TestStartErrorsAreExplained(t *testing.T) {
 		if setup, ok := errors.AsType[*SetupError](c.err); !ok || !errors.Is(err, setup.Err) {
 			t.Errorf("%v has lost its cause", err)
 		}
+	}
+	if err := (Spec{Plan: &Plan{}}).explain(&SetupError{wire.StepClone, unix.EPERM}); err.Error() != "cannot clone: operation not permitted" || !OfTheHost(err) {
+		t.Errorf("a call without namespaces: %v", err)
 	}
 	if cause := errors.New("cause"); (Spec{}).explain(cause) != cause {
 		t.Error("an error that is not the launcher's was changed")

@@ -83,10 +83,13 @@ type SetupError struct {
 
 func (e *SetupError) Error() string {
 	if remedy := e.remedy(); remedy != "" {
-		return fmt.Sprintf("cannot %s: %v; %s", e.Step, e.Err, remedy)
+		return e.what() + "; " + remedy
 	}
-	return fmt.Sprintf("cannot %s: %v", e.Step, e.Err)
+	return e.what()
 }
+
+// what says what has failed, and no remedy.
+func (e *SetupError) what() string { return fmt.Sprintf("cannot %s: %v", e.Step, e.Err) }
 
 func (e *SetupError) Unwrap() error { return e.Err }
 
@@ -279,6 +282,9 @@ func (s Spec) explain(err error) error {
 	setup, ok := errors.AsType[*SetupError](err)
 	if !ok || errors.Is(err, ErrUncertain) {
 		return err
+	}
+	if setup.Step == wire.StepClone && Remedy(setup.Err) == "" && s.Plan.flags == 0 && !s.Plan.user {
+		return &explained{setup.what(), setup} // whose remedy is for namespaces
 	}
 	if setup.Executing() || setup.remedy() != "" {
 		return setup
