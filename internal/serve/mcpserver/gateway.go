@@ -123,9 +123,9 @@ func (g *gateway) offerServers() (problems []error) {
 		}
 		problems = append(problems, g.list(w, prompts, resources, templates)...)
 	}
-	problems = append(problems, g.showPrompts(prompts)...)
-	problems = append(problems, show(resources, &g.resources, g.addResource, g.s.sdk.RemoveResources)...)
-	problems = append(problems, show(templates, &g.templates, g.addTemplate, g.s.sdk.RemoveResourceTemplates)...)
+	problems = append(problems, show("prompt", prompts, &g.prompts, g.addPrompt, g.s.sdk.RemovePrompts)...)
+	problems = append(problems, show("resource", resources, &g.resources, g.addResource, g.s.sdk.RemoveResources)...)
+	problems = append(problems, show("resource template", templates, &g.templates, g.addTemplate, g.s.sdk.RemoveResourceTemplates)...)
 	if len(g.servers) > 0 && !g.unlists { // each time clients are told that resources have changed
 		g.unlists = true
 		g.s.sdk.AddResourceTemplate(unlistedTemplate(), g.readResource)
@@ -267,57 +267,29 @@ func (w *wrapped) shownTemplate(g *gateway, text string) string {
 	return shown
 }
 
-func (g *gateway) showPrompts(fresh map[string]promptOffer) (problems []error) {
-	before := g.prompts
-	g.prompts = fresh
+// show adds entries that are new or have changed, and removes those that are gone or cannot
+// be offered any more.
+func show[T comparable](kind string, fresh map[string]T, known *map[string]T, add func(T) error, remove func(...string)) (problems []error) {
+	before := *known
+	*known = fresh
 	var gone []string
 	for name := range before {
 		if _, still := fresh[name]; !still {
 			gone = append(gone, name)
 		}
 	}
-	if len(gone) > 0 {
-		g.s.sdk.RemovePrompts(gone...)
-	}
 	for _, name := range slices.Sorted(maps.Keys(fresh)) {
-		if before[name].raw == fresh[name].raw {
+		if old, is := before[name]; is && old == fresh[name] {
 			continue
 		}
-		p := &mcpsdk.Prompt{}
-		if err := json.Unmarshal([]byte(fresh[name].raw), p); err != nil {
-			problems = append(problems, fmt.Errorf("prompt %q is left out: %w", name, err))
-			continue
-		}
-		if slices.ContainsFunc(p.Arguments, func(a *mcpsdk.PromptArgument) bool { return a == nil || a.Name == "" }) {
-			problems = append(problems, fmt.Errorf("prompt %q is left out: an argument of it has no name", name))
-			continue
-		}
-		p.Meta = metaIn([]byte(fresh[name].raw))
-		g.s.sdk.AddPrompt(p, g.getPrompt)
-	}
-	return problems
-}
-
-// show adds entries that are new or have changed, and removes those that are gone.
-func show(fresh map[string]string, known *map[string]string, add func(raw string) error, remove func(...string)) (problems []error) {
-	before := *known
-	*known = fresh
-	var gone []string
-	for uri := range before {
-		if _, still := fresh[uri]; !still {
-			gone = append(gone, uri)
+		if err := add(fresh[name]); err != nil {
+			problems = append(problems, fmt.Errorf("%s %q is left out: %w", kind, name, err))
+			delete(fresh, name)
+			gone = append(gone, name)
 		}
 	}
 	if len(gone) > 0 {
 		remove(gone...)
-	}
-	for _, uri := range slices.Sorted(maps.Keys(fresh)) {
-		if before[uri] == fresh[uri] {
-			continue
-		}
-		if err := add(fresh[uri]); err != nil {
-			problems = append(problems, fmt.Errorf("resource %s is left out: %w", uri, err))
-		}
 	}
 	return problems
 }
@@ -325,6 +297,19 @@ func show(fresh map[string]string, known *map[string]string, add func(raw string
 // unlistedTemplate has resources read that no server lists.
 func unlistedTemplate() *mcpsdk.ResourceTemplate {
 	return &mcpsdk.ResourceTemplate{Name: unlisted, URITemplate: unlisted + "{+uri}"}
+}
+
+func (g *gateway) addPrompt(offer promptOffer) error {
+	p := &mcpsdk.Prompt{}
+	if err := json.Unmarshal([]byte(offer.raw), p); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(p.Arguments, func(a *mcpsdk.PromptArgument) bool { return a == nil || a.Name == "" }) {
+		return errors.New("an argument of it has no name")
+	}
+	p.Meta = metaIn([]byte(offer.raw))
+	g.s.sdk.AddPrompt(p, g.getPrompt)
+	return nil
 }
 
 func (g *gateway) addResource(raw string) error {

@@ -189,3 +189,46 @@ func TestExtensionsOfServers(t *testing.T) {
 		t.Errorf("%v", all)
 	}
 }
+
+// What a server changes so that it cannot be offered any more is gone, and said to be left out
+// each time.
+func TestWhatBecomesUnfitIsNotOffered(t *testing.T) {
+	offers := func(arguments, mimeType string) *pluginv1.Server {
+		return &pluginv1.Server{
+			Prompts:   [][]byte{[]byte(`{"name":"p","arguments":` + arguments + `}`)},
+			Resources: [][]byte{[]byte(`{"name":"r","uri":"test://x","mimeType":` + mimeType + `}`)},
+		}
+	}
+	servers := []catalog.Server{serverOf("a", nil, nil)}
+	s := playedServers(t, &played{}, servers...)
+	client := connect(t, s, kinds[0], nil)
+	listed := func() (prompts, resources int) {
+		p, err := client.ListPrompts(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := client.ListResources(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(p.Prompts), len(r.Resources)
+	}
+	for _, test := range []struct {
+		offers *pluginv1.Server
+		fit    int
+	}{
+		{offers(`[{"name":"x"}]`, `"text/plain"`), 1},
+		{offers(`[{}]`, `5`), 0},
+		{offers(`[{}]`, `5`), 0},
+		{offers(`[{"name":"x"}]`, `"text/plain"`), 1},
+	} {
+		servers[0].Offers = test.offers
+		problems := s.Reload(t.Context())
+		if len(problems) != 2*(1-test.fit) {
+			t.Errorf("%q", problems)
+		}
+		if prompts, resources := listed(); prompts != test.fit || resources != test.fit {
+			t.Errorf("%d prompts and %d resources, want %d of each", prompts, resources, test.fit)
+		}
+	}
+}
