@@ -46,7 +46,7 @@ func TestLivesThatEndAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, beat, log := hearing(t)
 		live := func(n int) {
-			beat(&fleetv1.Beat{Epoch: fmt.Sprint("e", n), Number: 1, Leaving: true, Version: strings.Repeat("v", 100_000), Protocol: link.Protocol})
+			beat(&fleetv1.Beat{Epoch: fmt.Sprint("e", n), Number: 1, Leaving: true, LeaseMs: 2000, Version: strings.Repeat("v", 100_000), Protocol: link.Protocol})
 		}
 		for n := range 1000 {
 			live(n)
@@ -66,12 +66,12 @@ func TestABeatThatWasOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, beat, _ := hearing(t)
 		for _, n := range []uint64{1, 3, 2} {
-			beat(&fleetv1.Beat{Epoch: "e", Number: n, Leaving: n == 3, Protocol: link.Protocol})
+			beat(&fleetv1.Beat{Epoch: "e", Number: n, Leaving: n == 3, LeaseMs: 2000, Protocol: link.Protocol})
 		}
 		if left, _ := f.Gone(); len(left) != 1 || len(f.Workers()) != 0 {
 			t.Errorf("these have left: %v; there are %+v", left, f.Workers())
 		}
-		if beat(&fleetv1.Beat{Epoch: "e"}); f.refused != 1 {
+		if beat(&fleetv1.Beat{Epoch: "e", LeaseMs: 2000}); f.refused != 1 {
 			t.Errorf("a beat without a number is taken")
 		}
 	})

@@ -93,7 +93,8 @@ func TestKeyHasTheNetworksFiles(t *testing.T) {
 			must(t, err)
 			return r.Key()
 		}
-		if got := key() != key(); got != want {
+		before := key()
+		if got := key() != before; got != want {
 			t.Errorf("%+v: another key is %v, want %v", policy, got, want)
 		}
 	}
