@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lazy"
@@ -39,12 +40,9 @@ func random(word string) bool {
 	if strings.Contains(word, "sha256:") {
 		return false
 	}
-	for _, run := range longRun().FindAllString(word, -1) {
-		if strings.ContainsAny(run, "0123456789") && strings.ContainsFunc(run, func(r rune) bool { return r > '9' }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(longRun().FindAllString(word, -1), func(run string) bool {
+		return strings.ContainsAny(run, "0123456789") && strings.ContainsFunc(run, func(r rune) bool { return r > '9' })
+	})
 }
 
 // withheld says which part of a word must not be copied, by what is to stay of

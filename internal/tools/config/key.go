@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // key is one row of the table of keys. It has a kind if it holds a value, keys
@@ -58,6 +59,18 @@ func to[T any](set func(*T, setting)) effect {
 	}
 }
 
+// field is a key whose value a target keeps as it was read.
+func field[O, T any](k key, of func(*O) *T) *key {
+	k.sets = append(k.sets, to(func(o *O, s setting) { *of(o) = s.data.(T) }))
+	return &k
+}
+
+// intField is the same for an int.
+func intField[O any](k key, of func(*O) *int) *key {
+	k.sets = append(k.sets, to(func(o *O, s setting) { *of(o) = int(s.data.(int64)) }))
+	return &k
+}
+
 // apply puts the settings of a layer into a target, in the order of the table
 // that it was read by.
 func apply(target any, keys []*key, l layer) {
@@ -78,6 +91,17 @@ type names struct {
 	check func(string) string
 	// known are the only ones there are; nil is any.
 	known []string
+}
+
+// namesLike are those of a form; wrong says of others what is wrong with them.
+func namesLike(word, pattern, wrong string) *names {
+	form := lazy.Regexp(pattern)
+	return &names{word: word, pattern: pattern, check: func(name string) string {
+		if form().MatchString(name) {
+			return ""
+		}
+		return wrong
+	}}
 }
 
 // find looks a key up by its name or by systemd's.

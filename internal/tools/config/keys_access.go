@@ -9,7 +9,6 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/internal/access"
-	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -144,16 +143,7 @@ var toolPatternsKind = listOf("list of patterns", &kind{
 	},
 })
 
-const accessPattern = `^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`
-
-var accessForm = lazy.Regexp(accessPattern)
-
-var accessNames = &names{word: "ACCESS", pattern: accessPattern, check: func(name string) string {
-	if accessForm().MatchString(name) {
-		return ""
-	}
-	return "is not a name for an entry of access: write 1 to 64 of A-Z, a-z, 0-9, _ and -, the first one a letter or digit"
-}}
+var accessNames = namesLike("ACCESS", `^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`, "is not a name for an entry of access: write 1 to 64 of A-Z, a-z, 0-9, _ and -, the first one a letter or digit")
 
 // access builds what identities have.
 func (b *builder) access() {

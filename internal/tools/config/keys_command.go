@@ -12,15 +12,11 @@ func setsParam(set func(*command.Param, setting)) []effect { return []effect{to(
 
 var commandKeys = []*key{
 	{name: "command", kind: wordsKind, doc: "a command; `{name}` in a word is an argument of the tool", only: TypeCommand},
-	{
-		name: "shell", kind: boolKind, std: "false", doc: "run the command, one text, with `sh -c`; arguments are variables of that shell", only: TypeCommand,
-		sets: sets1(func(t *Tool, s setting) { t.Command.Shell = s.data.(bool) }),
-	},
+	field(key{name: "shell", kind: boolKind, std: "false", doc: "run the command, one text, with `sh -c`; arguments are variables of that shell", only: TypeCommand},
+		func(t *Tool) *bool { return &t.Command.Shell }),
 	{name: "params", names: paramNames, keys: paramKeys, std: "(a string for each placeholder)", doc: "the tool's arguments", only: TypeCommand},
-	{
-		name: "stdin", kind: textKind, std: "(empty)", doc: "the argument that the command reads from stdin", only: TypeCommand,
-		sets: sets1(func(t *Tool, s setting) { t.Command.Stdin = s.data.(string) }),
-	},
+	field(key{name: "stdin", kind: textKind, std: "(empty)", doc: "the argument that the command reads from stdin", only: TypeCommand},
+		func(t *Tool) *string { return &t.Command.Stdin }),
 	{
 		name: "format", kind: enum(string(command.FormatText), string(command.FormatJSON), string(command.FormatNDJSON)), std: string(command.FormatText),
 		doc: "what the command writes to stdout", only: TypeCommand,
@@ -30,10 +26,8 @@ var commandKeys = []*key{
 		name: "exitCodes", kind: enum("ok", "error"), names: codeNames, keys: codeKeys, std: "{0: ok}", doc: "what exit statuses mean: `{1: ok}`, `{1: {ok: true, message: no match}}`", only: TypeCommand,
 		sets: sets1(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.OK = s.data == "ok" }) }),
 	},
-	{
-		name: "timeoutArgument", kind: textKind, std: "(none)", doc: "the argument with which a model asks for a timeout, in milliseconds", only: TypeCommand,
-		sets: sets1(func(t *Tool, s setting) { t.Command.TimeoutArgument = s.data.(string) }),
-	},
+	field(key{name: "timeoutArgument", kind: textKind, std: "(none)", doc: "the argument with which a model asks for a timeout, in milliseconds", only: TypeCommand},
+		func(t *Tool) *string { return &t.Command.TimeoutArgument }),
 }
 
 // outcome changes what an exit status means.
@@ -69,46 +63,27 @@ var codeNames = &names{word: "CODE", pattern: codePattern, check: func(name stri
 	return "is not an exit status: write a number from 0 to 255"
 }}
 
-const paramPattern = `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`
-
-var paramForm = lazy.Regexp(paramPattern)
-
-var paramNames = &names{word: "NAME", pattern: paramPattern, check: func(name string) string {
-	if paramForm().MatchString(name) {
-		return ""
-	}
-	return "is not a name of an argument: write a letter or _, then letters, digits, _ and -, 64 at most"
-}}
+var paramNames = namesLike("NAME", `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`, "is not a name of an argument: write a letter or _, then letters, digits, _ and -, 64 at most")
 
 var paramKeys = []*key{
 	{
 		name: "type", kind: enum(command.TypeString, command.TypeInteger, command.TypeNumber, command.TypeBoolean, command.TypeArray), std: command.TypeString,
 		doc: "its type", sets: setsParam(func(p *command.Param, s setting) { p.Type = s.data.(string) }),
 	},
-	{
-		name: "description", kind: textKind, doc: "the description shown to models",
-		sets: setsParam(func(p *command.Param, s setting) { p.Description = s.data.(string) }),
-	},
-	{
-		name: "enum", kind: jsonListKind, std: "(any)", doc: "the values allowed",
-		sets: setsParam(func(p *command.Param, s setting) { p.Enum = s.data.([]json.RawMessage) }),
-	},
-	{
-		name: "default", kind: jsonKind, std: "(none)", doc: "its default value",
-		sets: setsParam(func(p *command.Param, s setting) { p.Default = s.data.(json.RawMessage) }),
-	},
+	field(key{name: "description", kind: textKind, doc: "the description shown to models"},
+		func(p *command.Param) *string { return &p.Description }),
+	field(key{name: "enum", kind: jsonListKind, std: "(any)", doc: "the values allowed"},
+		func(p *command.Param) *[]json.RawMessage { return &p.Enum }),
+	field(key{name: "default", kind: jsonKind, std: "(none)", doc: "its default value"},
+		func(p *command.Param) *json.RawMessage { return &p.Default }),
 	{
 		name: "required", kind: boolKind, std: "(true without a default, but for a boolean)", doc: "whether it is required",
 		sets: setsParam(func(p *command.Param, s setting) { p.Required = new(s.data.(bool)) }),
 	},
-	{
-		name: "items", kind: enum(command.TypeString, command.TypeInteger, command.TypeNumber, command.TypeBoolean), std: command.TypeString, doc: "the type of an array's items",
-		sets: setsParam(func(p *command.Param, s setting) { p.Items = s.data.(string) }),
-	},
-	{
-		name: "allowDash", kind: boolKind, std: "false", doc: "allow values that begin with -, options included",
-		sets: setsParam(func(p *command.Param, s setting) { p.AllowDash = s.data.(bool) }),
-	},
+	field(key{name: "items", kind: enum(command.TypeString, command.TypeInteger, command.TypeNumber, command.TypeBoolean), std: command.TypeString, doc: "the type of an array's items"},
+		func(p *command.Param) *string { return &p.Items }),
+	field(key{name: "allowDash", kind: boolKind, std: "false", doc: "allow values that begin with -, options included"},
+		func(p *command.Param) *bool { return &p.AllowDash }),
 	{
 		name: "min", kind: numberKind, std: "(none)", doc: "the smallest number allowed",
 		sets: setsParam(func(p *command.Param, s setting) { p.Min = new(s.data.(float64)) }),
@@ -117,8 +92,6 @@ var paramKeys = []*key{
 		name: "max", kind: numberKind, std: "(none)", doc: "the largest number allowed",
 		sets: setsParam(func(p *command.Param, s setting) { p.Max = new(s.data.(float64)) }),
 	},
-	{
-		name: "pattern", kind: textKind, std: "(any)", doc: "a regular expression (RE2) that it must match",
-		sets: setsParam(func(p *command.Param, s setting) { p.Pattern = s.data.(string) }),
-	},
+	field(key{name: "pattern", kind: textKind, std: "(any)", doc: "a regular expression (RE2) that it must match"},
+		func(p *command.Param) *string { return &p.Pattern }),
 }

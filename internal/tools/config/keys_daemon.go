@@ -38,18 +38,12 @@ type Daemon struct {
 }
 
 var socketKeys = []*key{
-	{
-		name: "path", variable: "TOOLHOST_SOCKET", kind: pathKind("path", pathAny), std: "($XDG_RUNTIME_DIR/toolhost/toolhost.sock, or /run/toolhost/toolhost.sock as root)", doc: "its path",
-		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Socket = s.data.(string) }),
-	},
-	{
-		name: "mode", kind: socketModeKind, std: "0600", doc: "file mode of the socket",
-		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.SocketMode = s.data.(fs.FileMode) }),
-	},
-	{
-		name: "group", kind: textKind, std: "(that of the daemon)", doc: "group of the socket's file; with `mode: 0660` its members may connect",
-		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.SocketGroup = s.data.(string) }),
-	},
+	field(key{name: "path", variable: "TOOLHOST_SOCKET", kind: pathKind("path", pathAny), std: "($XDG_RUNTIME_DIR/toolhost/toolhost.sock, or /run/toolhost/toolhost.sock as root)", doc: "its path"},
+		func(l *Loaded) *string { return &l.Daemon.Socket }),
+	field(key{name: "mode", kind: socketModeKind, std: "0600", doc: "file mode of the socket"},
+		func(l *Loaded) *fs.FileMode { return &l.Daemon.SocketMode }),
+	field(key{name: "group", kind: textKind, std: "(that of the daemon)", doc: "group of the socket's file; with `mode: 0660` its members may connect"},
+		func(l *Loaded) *string { return &l.Daemon.SocketGroup }),
 	{
 		name: "uids", kind: listOf("list of user ids", uidKind), std: "(with a group everyone whom the mode lets in, else nobody)",
 		doc: "users who may connect, apart from root and the daemon's own user", sets: setsHost(func(l *Loaded, s setting) {
@@ -63,10 +57,8 @@ var socketKeys = []*key{
 }
 
 var stopKeys = []*key{
-	{
-		name: "wait", kind: durationKind, std: "30s", doc: "how long running calls may take to finish before they are ended",
-		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.StopWait = s.data.(time.Duration) }),
-	},
+	field(key{name: "wait", kind: durationKind, std: "30s", doc: "how long running calls may take to finish before they are ended"},
+		func(l *Loaded) *time.Duration { return &l.Daemon.StopWait }),
 }
 
 var socketModeKind = scalar("mode such as 0660", `^0?6[06][06]$`, func(s string) (any, string) {
@@ -144,14 +136,10 @@ func prefixes(list []string) (all []netip.Prefix) {
 }
 
 var tlsKeys = []*key{
-	{
-		name: "cert", kind: pathKind("path", pathFile), doc: "PEM file with the certificate and its chain",
-		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.TLSCert = s.data.(string) }),
-	},
-	{
-		name: "key", kind: pathKind("path", pathFile), doc: "PEM file with its private key",
-		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.TLSKey = s.data.(string) }),
-	},
+	field(key{name: "cert", kind: pathKind("path", pathFile), doc: "PEM file with the certificate and its chain"},
+		func(l *Loaded) *string { return &l.Daemon.TLSCert }),
+	field(key{name: "key", kind: pathKind("path", pathFile), doc: "PEM file with its private key"},
+		func(l *Loaded) *string { return &l.Daemon.TLSKey }),
 }
 
 // daemon checks that tokens never go through a network unencrypted.

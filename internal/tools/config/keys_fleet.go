@@ -3,8 +3,6 @@ package config
 import (
 	"net"
 	"strings"
-
-	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Fleet are the settings by which toolhost serve has calls made by workers.
@@ -35,18 +33,12 @@ func (f Fleet) WorkersOnly() bool { return f.On() && f.Local == localNever }
 func (l *Loaded) OnWorkersOnly(t Tool) bool { return len(t.Where) > 0 || l.Fleet.WorkersOnly() }
 
 var fleetKeys = []*key{
-	{
-		name: "listen", kind: fleetListenKind, std: "(none)", doc: "where workers connect to the daemon's own NATS engine, such as `0.0.0.0:7420`; without `cert` on loopback only",
-		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Listen = s.data.(string) }),
-	},
-	{
-		name: "cert", kind: pathKind("path", pathFile), std: "(none)", doc: "PEM file of the certificate that workers see",
-		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Cert = s.data.(string) }),
-	},
-	{
-		name: "certKey", kind: pathKind("path", pathFile), std: "(none)", doc: "PEM file of its key",
-		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.CertKey = s.data.(string) }),
-	},
+	field(key{name: "listen", kind: listenKind, std: "(none)", doc: "where workers connect to the daemon's own NATS engine, such as `0.0.0.0:7420`; without `cert` on loopback only"},
+		func(l *Loaded) *string { return &l.Fleet.Listen }),
+	field(key{name: "cert", kind: pathKind("path", pathFile), std: "(none)", doc: "PEM file of the certificate that workers see"},
+		func(l *Loaded) *string { return &l.Fleet.Cert }),
+	field(key{name: "certKey", kind: pathKind("path", pathFile), std: "(none)", doc: "PEM file of its key"},
+		func(l *Loaded) *string { return &l.Fleet.CertKey }),
 	{
 		name: "workers", kind: publicKeyKind, names: workerNames, std: "{}", doc: "the workers that may connect to `listen`, and that calls with secrets go to: the public key of each, as `toolhost fleet key` prints it",
 		sets: setsHost(func(l *Loaded, s setting) {
@@ -56,62 +48,24 @@ var fleetKeys = []*key{
 			l.Fleet.Workers[s.name] = s.data.(string)
 		}),
 	},
-	{
-		name: "url", kind: fleetURLKind, std: "(none)", doc: "NATS servers to use in place of `listen`, `tls://HOST:PORT`, several separated by commas",
-		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.URL = s.data.(string) }),
-	},
-	{
-		name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificate authorities to trust for them",
-		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.CA = s.data.(string) }),
-	},
-	{
-		name: "key", kind: pathKind("path", pathAny), std: "(fleet.key in the state folder, made if it is missing)", doc: "file of the daemon's own nkey, by which workers know it",
-		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Key = s.data.(string) }),
-	},
-	{
-		name: "local", kind: enum("prefer", localNever), std: "prefer", doc: "whether calls run on this machine while it has a free slot, and when no worker takes them",
-		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Local = s.data.(string) }),
-	},
+	field(key{name: "url", kind: fleetURLKind, std: "(none)", doc: "NATS servers to use in place of `listen`, `tls://HOST:PORT`, several separated by commas"},
+		func(l *Loaded) *string { return &l.Fleet.URL }),
+	field(key{name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificate authorities to trust for them"},
+		func(l *Loaded) *string { return &l.Fleet.CA }),
+	field(key{name: "key", kind: pathKind("path", pathAny), std: "(fleet.key in the state folder, made if it is missing)", doc: "file of the daemon's own nkey, by which workers know it"},
+		func(l *Loaded) *string { return &l.Fleet.Key }),
+	field(key{name: "local", kind: enum("prefer", localNever), std: "prefer", doc: "whether calls run on this machine while it has a free slot, and when no worker takes them"},
+		func(l *Loaded) *string { return &l.Fleet.Local }),
 }
 
-const (
-	publicKeyPattern  = `^U[A-Z2-7]{55}$`
-	workerNamePattern = `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
-	labelPattern      = `^[a-z][a-z0-9._/-]{0,62}$`
-)
+var publicKeyKind = scalarLike("public nkey", `^U[A-Z2-7]{55}$`, "is not a public key: it begins with U and has 56 characters, as toolhost fleet key prints it")
 
-var (
-	publicKeyForm  = lazy.Regexp(publicKeyPattern)
-	workerNameForm = lazy.Regexp(workerNamePattern)
-	labelForm      = lazy.Regexp(labelPattern)
-)
+var workerNames = namesLike("WORKER", `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`, "is not a name for a worker: take small letters, digits and -, at most 63")
 
-var publicKeyKind = scalar("public nkey", publicKeyPattern, func(s string) (any, string) {
-	if !publicKeyForm().MatchString(s) {
-		return nil, "is not a public key: it begins with U and has 56 characters, as toolhost fleet key prints it"
-	}
-	return s, ""
-})
-
-var workerNames = &names{word: "WORKER", pattern: workerNamePattern, check: func(name string) string {
-	if workerNameForm().MatchString(name) {
-		return ""
-	}
-	return "is not a name for a worker: take small letters, digits and -, at most 63"
-}}
-
-var labelNames = &names{word: "LABEL", pattern: labelPattern, check: WrongLabel}
+var labelNames = namesLike("LABEL", `^[a-z][a-z0-9._/-]{0,62}$`, "is not a name for a label: begin with a small letter, and go on with small letters, digits, ., _, / and -")
 
 // WrongLabel says what is wrong with the name of a label; empty if nothing is.
-func WrongLabel(name string) string {
-	if labelForm().MatchString(name) {
-		return ""
-	}
-	return "is not a name for a label: begin with a small letter, and go on with small letters, digits, ., _, / and -"
-}
-
-// fleetListenKind is an address; where it needs a certificate is checked with that.
-var fleetListenKind = listenKind
+func WrongLabel(name string) string { return labelNames.check(name) }
 
 var fleetURLKind = scalar("URL of NATS servers", `^(nats|tls)://[^/?#@,]+:[0-9]+(,(nats|tls)://[^/?#@,]+:[0-9]+)*$`, func(s string) (any, string) {
 	for _, each := range strings.Split(s, ",") {

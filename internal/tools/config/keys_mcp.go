@@ -1,10 +1,6 @@
 package config
 
-import (
-	"time"
-
-	"github.com/toolhost/toolhost/internal/lazy"
-)
+import "time"
 
 // MCP are the settings of the MCP server.
 type MCP struct {
@@ -24,11 +20,8 @@ var clientKeys = []*key{
 		doc:  "what clients are shown: all tools, or `find_tool` with `call_read`, `call_write` and `call_destructive` for the tools that it finds",
 		sets: setsHost(func(l *Loaded, s setting) { l.MCP.Search = s.data == "search" }),
 	},
-	{
-		name: "clientTimeout", kind: durationOrInfinite, std: "60s",
-		doc:  "how long clients wait for the result of a call, which ends 5s earlier; `infinite` for clients that keep waiting while there is progress",
-		sets: setsHost(func(l *Loaded, s setting) { l.MCP.ClientTimeout = s.data.(time.Duration) }),
-	},
+	field(key{name: "clientTimeout", kind: durationOrInfinite, std: "60s", doc: "how long clients wait for the result of a call, which ends 5s earlier; `infinite` for clients that keep waiting while there is progress"},
+		func(l *Loaded) *time.Duration { return &l.MCP.ClientTimeout }),
 	{
 		name: "clients", kind: durationOrInfinite, names: clientNames, std: "{}",
 		doc: "the `clientTimeout` of single clients, by the names that they send", sets: setsHost(func(l *Loaded, s setting) {
@@ -40,13 +33,4 @@ var clientKeys = []*key{
 	},
 }
 
-const clientPattern = `^[^.]{1,128}$`
-
-var clientForm = lazy.Regexp(clientPattern)
-
-var clientNames = &names{word: "CLIENT", pattern: clientPattern, check: func(name string) string {
-	if clientForm().MatchString(name) {
-		return ""
-	}
-	return "is not a name of a client: write 1 to 128 characters, without dots"
-}}
+var clientNames = namesLike("CLIENT", `^[^.]{1,128}$`, "is not a name of a client: write 1 to 128 characters, without dots")

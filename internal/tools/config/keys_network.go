@@ -346,12 +346,8 @@ var networkLimitKeys = []*key{
 	amount(&key{
 		name: "networkRate", kind: sizeKind, std: "(none)", doc: "bytes per second of such a call, both ways together; more wait",
 	}, func(l *supervisor.Limits) *int64 { return &l.Network.Rate }),
-	{
-		name: "connectionIdle", kind: durationKind, std: "10m", process: true, doc: "how long a connection of such a call may be idle before it is closed",
-		sets: sets1(func(t *Tool, s setting) { t.Limits.Network.Idle = s.data.(time.Duration) }),
-	},
-	{
-		name: "connectTimeout", kind: durationKind, std: "10s", process: true, doc: "how long connecting may take for such a call, at most 60s",
-		sets: sets1(func(t *Tool, s setting) { t.Limits.Network.Dial = s.data.(time.Duration) }),
-	},
+	field(key{name: "connectionIdle", kind: durationKind, std: "10m", process: true, doc: "how long a connection of such a call may be idle before it is closed"},
+		func(t *Tool) *time.Duration { return &t.Limits.Network.Idle }),
+	field(key{name: "connectTimeout", kind: durationKind, std: "10s", process: true, doc: "how long connecting may take for such a call, at most 60s"},
+		func(t *Tool) *time.Duration { return &t.Limits.Network.Dial }),
 }

@@ -21,10 +21,8 @@ var rootKeys []*key
 
 func init() {
 	rootKeys = []*key{
-		{
-			name: "state", variable: "TOOLHOST_STATE", kind: statePath(), std: "(/var/lib/toolhost as root, else ~/.local/state/toolhost)", restart: true, doc: "folder of the journal and of tools' data",
-			sets: setsHost(func(l *Loaded, s setting) { l.State = s.data.(string) }),
-		},
+		field(key{name: "state", variable: "TOOLHOST_STATE", kind: statePath(), std: "(/var/lib/toolhost as root, else ~/.local/state/toolhost)", restart: true, doc: "folder of the journal and of tools' data"},
+			func(l *Loaded) *string { return &l.State }),
 		{name: includeKey, kind: includeKind, std: "[]", doc: "more files, or patterns such as `conf.d/*.yaml`; setting a key in two files is an error"},
 		{name: "timeouts", names: profileNames, keys: profileKeys, short: "default", doc: "timeout profiles: a tool's calls have `tool_call`, its start `registration`, its description `message_route`; `approval`, `confirm`, `password`, `questionnaire`, `device_code` and `hitl_escalate` are how long toolhost waits for a human; toolhost itself does not use the others"},
 		{name: "kill", keys: []*key{graceKey}, doc: "how tools are ended"},
@@ -36,14 +34,10 @@ func init() {
 		{name: "turn", keys: turnKeys, doc: "budgets of a turn"},
 		{name: "journal", keys: journalKeys, restart: true, doc: "what the journal keeps"},
 		{name: "socket", keys: socketKeys, restart: true, doc: "the daemon's unix socket"},
-		{
-			name: "listen", variable: "TOOLHOST_LISTEN", kind: listenKind, std: "(none)", restart: true, doc: "TCP address to listen on as well, for clients with a token; without `tls` on loopback only",
-			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Listen = s.data.(string) }),
-		},
-		{
-			name: "publicUrl", kind: publicURLKind, std: "(none: this machine only)", restart: true, doc: "URL under which clients reach the daemon, behind a proxy or from elsewhere, such as `https://tools.example.org`",
-			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.PublicURL = s.data.(string) }),
-		},
+		field(key{name: "listen", variable: "TOOLHOST_LISTEN", kind: listenKind, std: "(none)", restart: true, doc: "TCP address to listen on as well, for clients with a token; without `tls` on loopback only"},
+			func(l *Loaded) *string { return &l.Daemon.Listen }),
+		field(key{name: "publicUrl", kind: publicURLKind, std: "(none: this machine only)", restart: true, doc: "URL under which clients reach the daemon, behind a proxy or from elsewhere, such as `https://tools.example.org`"},
+			func(l *Loaded) *string { return &l.Daemon.PublicURL }),
 		{
 			name: "proxies", kind: listOf("list of addresses", proxyKind), std: "[]", restart: true, doc: "addresses or networks of proxies whose `X-Forwarded-For` is trusted",
 			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Proxies = prefixes(s.data.([]string)) }),
@@ -55,10 +49,8 @@ func init() {
 		{name: "telemetry", keys: telemetryKeys, restart: true, doc: "what the daemon sends to monitoring systems, see telemetry.md"},
 		{name: "fleet", keys: fleetKeys, restart: true, doc: "workers on other machines, see fleet.md"},
 		{name: "dirs", keys: dirKeys, restart: true, doc: "toolhost's own folders"},
-		{
-			name: "cgroupParent", kind: cgroupKind, std: "(found)", restart: true, doc: "the cgroup below which calls are made, the same path in every hierarchy",
-			sets: setsHost(func(l *Loaded, s setting) { l.Config.CgroupParent = s.data.(string) }),
-		},
+		field(key{name: "cgroupParent", kind: cgroupKind, std: "(found)", restart: true, doc: "the cgroup below which calls are made, the same path in every hierarchy"},
+			func(l *Loaded) *string { return &l.Config.CgroupParent }),
 		{name: "secrets", names: secretNames, keys: secretKeys, doc: "secrets, by the names that tools use"},
 		{name: "classes", names: groupNames, keys: commonKeys, groups: true, doc: "named settings for tools"},
 		{name: "tools", names: toolNames, keys: toolKeys, groups: true, doc: "the tools, by the names that models use"},
@@ -67,33 +59,19 @@ func init() {
 
 const includeKey = "include"
 
-// nameForm is what every model API takes as the name of a tool.
+// namePattern is what every model API takes as the name of a tool.
 const namePattern = `^[A-Za-z0-9_-]{1,64}$`
 
-var nameForm = lazy.Regexp(namePattern)
-
-func checkName(name string) string {
-	if nameForm().MatchString(name) {
-		return ""
-	}
-	return "is not a name that every model API takes: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
-}
-
 var (
-	groupNames = &names{word: "CLASS", pattern: namePattern, check: checkName}
+	groupNames = namesLike("CLASS", namePattern, "is not a name that every model API takes: write 1 to 64 of A-Z, a-z, 0-9, _ and -")
 	toolNames  = &names{word: "TOOL", pattern: namePattern, check: func(name string) string {
 		if name == turn.StatusTool {
 			return "is the name of a tool of toolhost's own: choose another"
 		}
-		return checkName(name)
+		return groupNames.check(name)
 	}}
-	secretNames = &names{word: "SECRET", pattern: namePattern, check: func(name string) string {
-		if nameForm().MatchString(name) {
-			return ""
-		}
-		return "is not a name for a secret: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
-	}}
-	anyNames = &names{word: "NAME", check: func(name string) string {
+	secretNames = namesLike("SECRET", namePattern, "is not a name for a secret: write 1 to 64 of A-Z, a-z, 0-9, _ and -")
+	anyNames    = &names{word: "NAME", check: func(name string) string {
 		if name != "" && len(name) <= 256 {
 			return ""
 		}
@@ -151,26 +129,16 @@ func profileVariable(profile string) string {
 }
 
 var admissionKeys = []*key{
-	{
-		name: "running", kind: countKind, std: "(two per CPU)", doc: "calls that run at once. A free slot goes to the caller with the fewest. Callers with some leave one free for each caller that has none and called in the last 10s, at most a quarter of all; and two beside another's only call in its first 500ms, at most half of all",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Running = int(s.data.(int64)) }),
-	},
-	{
-		name: "queue", kind: countKind, std: "64", doc: "calls that wait for their turn",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Queue = int(s.data.(int64)) }),
-	},
-	{
-		name: "wait", kind: durationKind, std: "10s", doc: "the longest that a call waits",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Wait = s.data.(time.Duration) }),
-	},
-	{
-		name: "prestarted", kind: countKind, std: "(two per CPU, at least 4)", doc: "processes of all tools together that wait for calls (`prestart`); those of the least recently called tools make room",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.Processes = int(s.data.(int64)) }),
-	},
-	{
-		name: "prestartedMemory", kind: sizeKind, std: "(512MiB, or a quarter of `totals.memory`)", doc: "memory of these together",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.MemoryBytes = s.data.(int64) }),
-	},
+	intField(key{name: "running", kind: countKind, std: "(two per CPU)", doc: "calls that run at once. A free slot goes to the caller with the fewest. Callers with some leave one free for each caller that has none and called in the last 10s, at most a quarter of all; and two beside another's only call in its first 500ms, at most half of all"},
+		func(l *Loaded) *int { return &l.Config.Admission.Running }),
+	intField(key{name: "queue", kind: countKind, std: "64", doc: "calls that wait for their turn"},
+		func(l *Loaded) *int { return &l.Config.Admission.Queue }),
+	field(key{name: "wait", kind: durationKind, std: "10s", doc: "the longest that a call waits"},
+		func(l *Loaded) *time.Duration { return &l.Config.Admission.Wait }),
+	intField(key{name: "prestarted", kind: countKind, std: "(two per CPU, at least 4)", doc: "processes of all tools together that wait for calls (`prestart`); those of the least recently called tools make room"},
+		func(l *Loaded) *int { return &l.Config.Prestart.Processes }),
+	field(key{name: "prestartedMemory", kind: sizeKind, std: "(512MiB, or a quarter of `totals.memory`)", doc: "memory of these together"},
+		func(l *Loaded) *int64 { return &l.Config.Prestart.MemoryBytes }),
 	{
 		name: "sandboxes", kind: boolKind, std: "true", doc: "make [sandboxes that wait](#sandboxes-that-wait) behind calls, as many as `prestarted` says",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.NoSandboxes = !s.data.(bool) }),
@@ -178,30 +146,18 @@ var admissionKeys = []*key{
 }
 
 var turnKeys = []*key{
-	{
-		name: "maxCalls", kind: countKind, std: "50", doc: "calls that a turn may make",
-		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.MaxCalls = int(s.data.(int64)) }),
-	},
-	{
-		name: "toolTime", kind: durationKind, std: "(none)", doc: "time in which at least one call runs",
-		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.ToolTime = s.data.(time.Duration) }),
-	},
-	{
-		name: "deadline", kind: durationKind, std: "(none)", doc: "limit of the whole turn, not counting waits for people",
-		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.Deadline = s.data.(time.Duration) }),
-	},
-	{
-		name: "reserve", kind: held(scalar("duration", durationPattern, positiveDuration), budget.NoReserve), std: "10s", doc: "end of the deadline that is reserved for the model's last answer; the deadline must be at least a second longer",
-		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.Reserve = s.data.(time.Duration) }),
-	},
-	{
-		name: "streamDuration", kind: durationKind, std: "60s", doc: "how long the model may stream in a turn, all round trips together, not counting tools and humans; for hosts that report when it streams",
-		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.StreamDuration = s.data.(time.Duration) }),
-	},
-	{
-		name: "parallel", kind: countKind, std: "8", restart: true, doc: "calls of one turn that run at once",
-		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Parallel = int(s.data.(int64)) }),
-	},
+	intField(key{name: "maxCalls", kind: countKind, std: "50", doc: "calls that a turn may make"},
+		func(l *Loaded) *int { return &l.Turn.Budget.MaxCalls }),
+	field(key{name: "toolTime", kind: durationKind, std: "(none)", doc: "time in which at least one call runs"},
+		func(l *Loaded) *time.Duration { return &l.Turn.Budget.ToolTime }),
+	field(key{name: "deadline", kind: durationKind, std: "(none)", doc: "limit of the whole turn, not counting waits for people"},
+		func(l *Loaded) *time.Duration { return &l.Turn.Budget.Deadline }),
+	field(key{name: "reserve", kind: held(scalar("duration", durationPattern, positiveDuration), budget.NoReserve), std: "10s", doc: "end of the deadline that is reserved for the model's last answer; the deadline must be at least a second longer"},
+		func(l *Loaded) *time.Duration { return &l.Turn.Budget.Reserve }),
+	field(key{name: "streamDuration", kind: durationKind, std: "60s", doc: "how long the model may stream in a turn, all round trips together, not counting tools and humans; for hosts that report when it streams"},
+		func(l *Loaded) *time.Duration { return &l.Turn.Budget.StreamDuration }),
+	intField(key{name: "parallel", kind: countKind, std: "8", restart: true, doc: "calls of one turn that run at once"},
+		func(l *Loaded) *int { return &l.Turn.Parallel }),
 }
 
 var journalKeys = []*key{
@@ -224,10 +180,8 @@ var journalKeys = []*key{
 }
 
 var dirKeys = []*key{
-	{
-		name: "spill", kind: pathKind("path", pathFolder), std: "(none: output that is cut is lost)", doc: "for output that results do not keep; the folder must exist",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.SpillDir = s.data.(string) }),
-	},
+	field(key{name: "spill", kind: pathKind("path", pathFolder), std: "(none: output that is cut is lost)", doc: "for output that results do not keep; the folder must exist"},
+		func(l *Loaded) *string { return &l.Config.SpillDir }),
 	{
 		name: "spillTotal", kind: sizeOrInfinity, std: "4GiB", doc: "size of all files in `dirs.spill`, each counted as 1MiB or more: after a call the oldest are removed; at least 2MiB",
 		sets: setsHost(func(l *Loaded, s setting) {
@@ -236,14 +190,10 @@ var dirKeys = []*key{
 			}
 		}),
 	},
-	{
-		name: "store", kind: pathKind("path", pathAny), std: "(/var/cache/toolhost/store, or in the user's cache)", doc: "for the copies of executables that are run",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.StoreDir = s.data.(string) }),
-	},
-	{
-		name: "runtime", kind: pathKind("path", pathAny), std: "(/run/toolhost; of a user in $XDG_RUNTIME_DIR, or else in /tmp)", doc: "for sockets; a short path",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.RuntimeDir = s.data.(string) }),
-	},
+	field(key{name: "store", kind: pathKind("path", pathAny), std: "(/var/cache/toolhost/store, or in the user's cache)", doc: "for the copies of executables that are run"},
+		func(l *Loaded) *string { return &l.Config.StoreDir }),
+	field(key{name: "runtime", kind: pathKind("path", pathAny), std: "(/run/toolhost; of a user in $XDG_RUNTIME_DIR, or else in /tmp)", doc: "for sockets; a short path"},
+		func(l *Loaded) *string { return &l.Config.RuntimeDir }),
 }
 
 var secretKeys = []*key{
@@ -286,14 +236,16 @@ var dirKind = &kind{
 }
 
 // prefixKind stands before the names of a server's tools.
-var prefixKind = &kind{name: "text", schema: &jsonschema.Schema{Type: "string", Pattern: `^[A-Za-z0-9_-]{0,48}$`}, read: func(_ *reader, n *node) (any, string) {
-	if n.shape != text || n.value != "" && !prefixForm().MatchString(n.value) {
+var prefixKind = &kind{name: "text", schema: &jsonschema.Schema{Type: "string", Pattern: prefixPattern}, read: func(_ *reader, n *node) (any, string) {
+	if n.shape != text || !prefixForm().MatchString(n.value) {
 		return nil, "is not a prefix of names: write at most 48 of A-Z, a-z, 0-9, _ and -"
 	}
 	return n.value, ""
 }}
 
-var prefixForm = lazy.Regexp(`^[A-Za-z0-9_-]{0,48}$`)
+const prefixPattern = `^[A-Za-z0-9_-]{0,48}$`
+
+var prefixForm = lazy.Regexp(prefixPattern)
 
 // includeKind is read by the loader, which looks for the files.
 var includeKind = &kind{

@@ -3,7 +3,6 @@ package config
 import (
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/tools/argrule"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -40,16 +39,7 @@ func readPattern(n *node) (p argrule.Pattern, wrong string) {
 	return argrule.Parse(n.value)
 }
 
-const argumentPattern = `^[^.]{1,128}$`
-
-var argumentForm = lazy.Regexp(argumentPattern)
-
-var argumentNames = &names{word: "ARGUMENT", pattern: argumentPattern, check: func(name string) string {
-	if argumentForm().MatchString(name) {
-		return ""
-	}
-	return "is not a name of an argument: write 1 to 128 characters, without dots"
-}}
+var argumentNames = namesLike("ARGUMENT", `^[^.]{1,128}$`, "is not a name of an argument: write 1 to 128 characters, without dots")
 
 // rule adds one that the file has.
 func (t *Tool) rule(mode turn.Mode, s setting) {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Telemetry are the settings of what the daemon sends to others. What is
@@ -44,14 +42,10 @@ var telemetryKeys = []*key{
 }
 
 var syslogKeys = []*key{
-	{
-		name: "address", kind: syslogKind, std: "(none: nothing is sent)", doc: "the receiver: `unix:///dev/log`, `udp://HOST:514`, `tcp://HOST:601` or `tls://HOST:6514`",
-		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.Syslog.Address = s.data.(string) }),
-	},
-	{
-		name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificate authorities to trust for a `tls://` receiver",
-		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.Syslog.CA = s.data.(string) }),
-	},
+	field(key{name: "address", kind: syslogKind, std: "(none: nothing is sent)", doc: "the receiver: `unix:///dev/log`, `udp://HOST:514`, `tcp://HOST:601` or `tls://HOST:6514`"},
+		func(l *Loaded) *string { return &l.Telemetry.Syslog.Address }),
+	field(key{name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificate authorities to trust for a `tls://` receiver"},
+		func(l *Loaded) *string { return &l.Telemetry.Syslog.CA }),
 }
 
 // syslogKind is the address of a receiver.
@@ -67,14 +61,10 @@ var syslogKind = scalar("address of a syslog receiver", `^(unix:///.+|(udp|tcp|t
 })
 
 var otlpKeys = []*key{
-	{
-		name: "endpoint", kind: endpointKind, std: "($OTEL_EXPORTER_OTLP_ENDPOINT; without one nothing is sent)", doc: "URL of the collector, such as `http://127.0.0.1:4318`; over HTTP, `/v1/traces` and `/v1/metrics` are added",
-		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Endpoint = s.data.(string) }),
-	},
-	{
-		name: "protocol", kind: enum("grpc", "http/protobuf"), std: "($OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf)", doc: "the protocol; port 4317 is usually `grpc`, 4318 `http/protobuf`",
-		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Protocol = s.data.(string) }),
-	},
+	field(key{name: "endpoint", kind: endpointKind, std: "($OTEL_EXPORTER_OTLP_ENDPOINT; without one nothing is sent)", doc: "URL of the collector, such as `http://127.0.0.1:4318`; over HTTP, `/v1/traces` and `/v1/metrics` are added"},
+		func(l *Loaded) *string { return &l.Telemetry.OTLP.Endpoint }),
+	field(key{name: "protocol", kind: enum("grpc", "http/protobuf"), std: "($OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf)", doc: "the protocol; port 4317 is usually `grpc`, 4318 `http/protobuf`"},
+		func(l *Loaded) *string { return &l.Telemetry.OTLP.Protocol }),
 	{
 		name: "headers", kind: headerKind, names: headerNames, std: "($OTEL_EXPORTER_OTLP_HEADERS)", doc: "headers of each request: the name of the entry of `secrets` that holds the value",
 		sets: setsHost(func(l *Loaded, s setting) {
@@ -92,18 +82,12 @@ var otlpKeys = []*key{
 		name: "metrics", kind: boolKind, std: "true", doc: "send the metrics that `/metrics` has",
 		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.NoMetrics = !s.data.(bool) }),
 	},
-	{
-		name: "audit", kind: boolKind, std: "false", doc: "send audit records as logs, too",
-		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Audit = s.data.(bool) }),
-	},
-	{
-		name: "interval", kind: durationKind, std: "($OTEL_METRIC_EXPORT_INTERVAL, or 60s)", doc: "how often metrics are sent",
-		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Interval = s.data.(time.Duration) }),
-	},
-	{
-		name: "timeout", kind: durationKind, std: "($OTEL_EXPORTER_OTLP_TIMEOUT, or 10s)", doc: "how long the collector may take for a request",
-		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Timeout = s.data.(time.Duration) }),
-	},
+	field(key{name: "audit", kind: boolKind, std: "false", doc: "send audit records as logs, too"},
+		func(l *Loaded) *bool { return &l.Telemetry.OTLP.Audit }),
+	field(key{name: "interval", kind: durationKind, std: "($OTEL_METRIC_EXPORT_INTERVAL, or 60s)", doc: "how often metrics are sent"},
+		func(l *Loaded) *time.Duration { return &l.Telemetry.OTLP.Interval }),
+	field(key{name: "timeout", kind: durationKind, std: "($OTEL_EXPORTER_OTLP_TIMEOUT, or 10s)", doc: "how long the collector may take for a request"},
+		func(l *Loaded) *time.Duration { return &l.Telemetry.OTLP.Timeout }),
 }
 
 // endpointKind is the URL of a collector. Credentials are for headers.
@@ -119,24 +103,10 @@ var endpointKind = scalar("URL of a collector", `^https?://[^/?#@]+(/[^?#]*)?$`,
 })
 
 // headerKind is the name of a secret.
-var headerKind = scalar("name of a secret", namePattern, func(s string) (any, string) {
-	if !nameForm().MatchString(s) {
-		return nil, "is not a name for a secret: write that of an entry of secrets, which holds the header's value"
-	}
-	return s, ""
-})
+var headerKind = scalarLike("name of a secret", namePattern, "is not a name for a secret: write that of an entry of secrets, which holds the header's value")
 
-// headerForm are the tokens of RFC 9110, but for those with a dot.
-const headerPattern = "^[A-Za-z0-9!#$%&'*+^_`|~-]{1,128}$"
-
-var headerForm = lazy.Regexp(headerPattern)
-
-var headerNames = &names{word: "HEADER", pattern: headerPattern, check: func(name string) string {
-	if headerForm().MatchString(name) {
-		return ""
-	}
-	return "is not a name of a header: write one such as Authorization"
-}}
+// headerNames are the tokens of RFC 9110, but for those with a dot.
+var headerNames = namesLike("HEADER", "^[A-Za-z0-9!#$%&'*+^_`|~-]{1,128}$", "is not a name of a header: write one such as Authorization")
 
 // telemetry checks that what headers refer to is there, and that it is not sent
 // through a network for all to read.

@@ -38,14 +38,10 @@ var behaviourKeys = []*key{
 		name: "destructive", kind: boolKind, std: "(what the tool says)", doc: "whether it is destructive, whatever it says itself",
 		sets: sets1(func(t *Tool, s setting) { t.Destructive = new(s.data.(bool)) }),
 	},
-	{
-		name: "readOnly", kind: boolKind, std: "false", doc: "confirms that it changes nothing: a failed call may be retried, calls may run in parallel; it can have no `write`",
-		sets: sets1(func(t *Tool, s setting) { t.ReadOnly = s.data.(bool) }),
-	},
-	{
-		name: "idempotent", kind: boolKind, std: "false", doc: "confirms that calling it twice has the effect of calling it once: a failed call may be retried",
-		sets: sets1(func(t *Tool, s setting) { t.Idempotent = s.data.(bool) }),
-	},
+	field(key{name: "readOnly", kind: boolKind, std: "false", doc: "confirms that it changes nothing: a failed call may be retried, calls may run in parallel; it can have no `write`"},
+		func(t *Tool) *bool { return &t.ReadOnly }),
+	field(key{name: "idempotent", kind: boolKind, std: "false", doc: "confirms that calling it twice has the effect of calling it once: a failed call may be retried"},
+		func(t *Tool) *bool { return &t.Idempotent }),
 	{
 		name: "concurrency", kind: enum(string(Parallel), string(Exclusive)), std: "(exclusive with `write`, `data`, or `mcp` without `readOnly`; else parallel)",
 		doc: "whether its calls run alone within their turn; a tool that asks for that does, unless this is `parallel`; in a kept process only `readOnly` calls run at the same time", sets: sets1(func(t *Tool, s setting) { t.Concurrency = Concurrency(s.data.(string)) }),
@@ -56,10 +52,8 @@ var behaviourKeys = []*key{
 			t.Pool = supervisor.Pool{Name: s.source.pool(), Running: int(s.data.(int64))}
 		}),
 	},
-	{
-		name: "prestart", kind: prestartKind, std: "(none)", doc: "processes that the daemon starts in advance, each for one call, see [prestarted processes](#prestarted-processes)",
-		sets: sets1(func(t *Tool, s setting) { t.Prestart = int(s.data.(int64)) }),
-	},
+	intField(key{name: "prestart", kind: prestartKind, std: "(none)", doc: "processes that the daemon starts in advance, each for one call, see [prestarted processes](#prestarted-processes)"},
+		func(t *Tool) *int { return &t.Prestart }),
 	{
 		name: "where", kind: textKind, names: labelNames, std: "{}", doc: "labels of the workers that its calls run on, `{gpu: a100}`; `worker` is a worker's name; without any, calls may run on this machine as well",
 		sets: sets1(func(t *Tool, s setting) {
@@ -74,10 +68,8 @@ var behaviourKeys = []*key{
 		name: "turns", kind: enum("none", turnsChild), std: "none", doc: "`child` lets a call begin turns below its own and call tools in them, at a socket of its own, see [turns of a tool's own](#turns-of-a-tools-own); not with `keep`",
 		sets: sets1(func(t *Tool, s setting) { t.ChildTurns = s.data.(string) == turnsChild }),
 	},
-	{
-		name: "repeatable", kind: boolKind, std: "false", doc: "whether it may be called more than four times with the same arguments in a turn, as tools that step or poll are",
-		sets: sets1(func(t *Tool, s setting) { t.Repeatable = s.data.(bool) }),
-	},
+	field(key{name: "repeatable", kind: boolKind, std: "false", doc: "whether it may be called more than four times with the same arguments in a turn, as tools that step or poll are"},
+		func(t *Tool) *bool { return &t.Repeatable }),
 }
 
 // The rows of timeouts: in a profile they are called default, min and max.
@@ -106,26 +98,17 @@ var graceKey = &key{
 }
 
 var streamKey = &key{name: "stream", doc: "bounds of what a tool streams", keys: []*key{
-	{
-		name: "initial", kind: durationKind, std: "(off)", doc: "time to the first message",
-		sets: sets1(func(t *Tool, s setting) { t.Stream.Initial = s.data.(time.Duration) }),
-	},
-	{
-		name: "gap", kind: durationKind, std: "(off)", doc: "time between messages; a heartbeat counts as one",
-		sets: sets1(func(t *Tool, s setting) { t.Stream.Gap = s.data.(time.Duration) }),
-	},
-	{
-		name: "total", kind: durationKind, std: "(off)", doc: "time from the tool's start; can only shorten the timeout",
-		sets: sets1(func(t *Tool, s setting) { t.Stream.Total = s.data.(time.Duration) }),
-	},
+	field(key{name: "initial", kind: durationKind, std: "(off)", doc: "time to the first message"},
+		func(t *Tool) *time.Duration { return &t.Stream.Initial }),
+	field(key{name: "gap", kind: durationKind, std: "(off)", doc: "time between messages; a heartbeat counts as one"},
+		func(t *Tool) *time.Duration { return &t.Stream.Gap }),
+	field(key{name: "total", kind: durationKind, std: "(off)", doc: "time from the tool's start; can only shorten the timeout"},
+		func(t *Tool) *time.Duration { return &t.Stream.Total }),
 }}
 
 var sandboxKeys = []*key{
-	{
-		name: "tier", kind: enum(sandbox.TierNative, sandbox.TierNone), std: sandbox.TierNative, process: true,
-		doc:  "sandbox; `none` restricts no files, network or system calls, and only limits and kills",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Tier = s.data.(string) }),
-	},
+	field(key{name: "tier", kind: enum(sandbox.TierNative, sandbox.TierNone), std: sandbox.TierNative, process: true, doc: "sandbox; `none` restricts no files, network or system calls, and only limits and kills"},
+		func(t *Tool) *string { return &t.Sandbox.Tier }),
 	{
 		name: "read", kind: grants(), std: "[]", process: true, doc: "files and folders that it may read, at their own paths",
 		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Read = slices.Concat(t.Sandbox.Read, hostPaths(s)) }),
@@ -135,10 +118,8 @@ var sandboxKeys = []*key{
 		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Write = slices.Concat(t.Sandbox.Write, hostPaths(s)) }),
 	},
 	networkKey,
-	{
-		name: "strict", kind: boolKind, std: "false", process: true, doc: "deny file locks too, by which calls could signal to one another",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Strict = s.data.(bool) }),
-	},
+	field(key{name: "strict", kind: boolKind, std: "false", process: true, doc: "deny file locks too, by which calls could signal to one another"},
+		func(t *Tool) *bool { return &t.Sandbox.Strict }),
 	{
 		name: "require", kind: featureList(sandbox.FeatureLandlock, sandbox.FeatureLandlockScope), std: "[]", process: true,
 		doc:  "refuse to run without these optional features",
@@ -157,14 +138,10 @@ var sandboxKeys = []*key{
 			}
 		}),
 	},
-	{
-		name: "dir", kind: dirKind, std: "(the host's if it sees that, else /workspace)", process: true, doc: "working directory, which must be granted; `workspace` is its own folder",
-		sets: sets1(func(t *Tool, s setting) { t.Dir = s.data.(string) }),
-	},
-	{
-		name: "data", kind: boolKind, std: "false", process: true, doc: "keep /workspace from call to call, on disk and without a limit; its calls wait for one another, also across processes, unless `concurrency` is parallel or they are `readOnly`",
-		sets: sets1(func(t *Tool, s setting) { t.Data = s.data.(bool) }),
-	},
+	field(key{name: "dir", kind: dirKind, std: "(the host's if it sees that, else /workspace)", process: true, doc: "working directory, which must be granted; `workspace` is its own folder"},
+		func(t *Tool) *string { return &t.Dir }),
+	field(key{name: "data", kind: boolKind, std: "false", process: true, doc: "keep /workspace from call to call, on disk and without a limit; its calls wait for one another, also across processes, unless `concurrency` is parallel or they are `readOnly`"},
+		func(t *Tool) *bool { return &t.Data }),
 	{
 		name: "secrets", names: variableNames, keys: useKeys, process: true, std: "{}",
 		doc: "secrets for it: `{API_KEY: {secret: NAME}}` sets a variable",
@@ -221,26 +198,18 @@ var serverToolKeys = slices.Concat([]*key{
 }, nameKeys, commonKeys)
 
 var pluginKeys = []*key{
-	{
-		name: "plugin", kind: pathKind("path", pathPlugin), doc: "a plugin's executable, or a pack of one", only: TypePlugin,
-		sets: sets1(func(t *Tool, s setting) { t.Plugin.Path = s.data.(string) }),
-	},
-	{
-		name: "tool", kind: textKind, std: "(its only one)", doc: "which of the plugin's tools", only: TypePlugin,
-		sets: sets1(func(t *Tool, s setting) { t.Plugin.Name = s.data.(string) }),
-	},
-	{
-		name: "args", kind: listOf("list of words", wordKind), std: "[]", doc: "arguments of the plugin's executable", only: TypePlugin,
-		sets: sets1(func(t *Tool, s setting) { t.Plugin.Args = s.data.([]string) }),
-	},
+	field(key{name: "plugin", kind: pathKind("path", pathPlugin), doc: "a plugin's executable, or a pack of one", only: TypePlugin},
+		func(t *Tool) *string { return &t.Plugin.Path }),
+	field(key{name: "tool", kind: textKind, std: "(its only one)", doc: "which of the plugin's tools", only: TypePlugin},
+		func(t *Tool) *string { return &t.Plugin.Name }),
+	field(key{name: "args", kind: listOf("list of words", wordKind), std: "[]", doc: "arguments of the plugin's executable", only: TypePlugin},
+		func(t *Tool) *[]string { return &t.Plugin.Args }),
 }
 
 var mcpKeys = []*key{
 	{name: "mcp", kind: wordsKind, doc: "an MCP server on stdio: its command", only: TypeMCP},
-	{
-		name: "prefix", kind: prefixKind, std: "(the entry's name)", doc: "prefix of its tools' names, before `__`; \"\" leaves them as they are", only: TypeMCP,
-		sets: sets1(func(t *Tool, s setting) { t.MCP.Prefix = s.data.(string) }),
-	},
+	field(key{name: "prefix", kind: prefixKind, std: "(the entry's name)", doc: "prefix of its tools' names, before `__`; \"\" leaves them as they are", only: TypeMCP},
+		func(t *Tool) *string { return &t.MCP.Prefix }),
 	{
 		name: "pin", kind: boolKind, std: "true", doc: "hold back a tool whose description has changed since it was accepted, see [mcp-tools.md](mcp-tools.md#pins)", only: TypeMCP,
 		sets: sets1(func(t *Tool, s setting) { t.MCP.Unpinned = !s.data.(bool) }),
@@ -253,10 +222,8 @@ var mcpKeys = []*key{
 			}
 		}),
 	},
-	{
-		name: "startTimeout", kind: startKind, std: "8s", doc: "how long the server may take to be ready, and then to list its tools; one that a call starts must also be ready within the call's `timeout`", only: TypeMCP,
-		sets: sets1(func(t *Tool, s setting) { t.MCP.StartTimeout = s.data.(time.Duration) }),
-	},
+	field(key{name: "startTimeout", kind: startKind, std: "8s", doc: "how long the server may take to be ready, and then to list its tools; one that a call starts must also be ready within the call's `timeout`", only: TypeMCP},
+		func(t *Tool) *time.Duration { return &t.MCP.StartTimeout }),
 	{
 		name: "tools", names: anyNames, keys: serverToolKeys, groups: true, doc: "settings of single tools of the server, by its names for them", only: TypeMCP,
 	},

@@ -40,6 +40,18 @@ func scalar(name, pattern string, parse func(string) (data any, wrong string)) *
 	return k
 }
 
+// scalarLike is a scalar of a form, kept as it is written; wrong says of others what is wrong
+// with them.
+func scalarLike(name, pattern, wrong string) *kind {
+	form := lazy.Regexp(pattern)
+	return scalar(name, pattern, func(s string) (any, string) {
+		if !form().MatchString(s) {
+			return nil, wrong
+		}
+		return s, ""
+	})
+}
+
 // or lets editors take numbers, too.
 func (k *kind) orNumber() *kind {
 	k.schema = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "integer", Minimum: new(1.0)}, k.schema}}

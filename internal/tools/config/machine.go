@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func inFiles(absolute string) string {
 }
 
 func (m Machine) stat(absolute string) (fs.FileInfo, error) {
-	return fs.Stat(m.Files, orDot(inFiles(absolute)))
+	return fs.Stat(m.Files, cmp.Or(inFiles(absolute), "."))
 }
 
 // isPack says whether a path is what toolsdk pack has written: a folder with a
@@ -70,13 +71,6 @@ func (m Machine) isPack(absolute string, info fs.FileInfo) bool {
 	const magic, at = "ustar", 257
 	head, _, err := m.read(absolute, at+int64(len(magic)))
 	return err == nil && len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
-}
-
-func orDot(name string) string {
-	if name == "" {
-		return "."
-	}
-	return name
 }
 
 // read reads a plain file, at most limit bytes and one more. The information is

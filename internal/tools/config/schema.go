@@ -172,12 +172,7 @@ func Variables() map[string]string {
 
 // VariableNames lists them in order, TOOLHOST_CONFIG among them.
 func VariableNames() []string {
-	return slices.Sorted(maps.Keys(maps.Collect(func(yield func(string, bool) bool) {
-		for name := range Variables() {
-			if !yield(name, true) {
-				return
-			}
-		}
-		yield(ConfigVariable, true)
-	})))
+	list := slices.AppendSeq([]string{ConfigVariable}, maps.Keys(Variables()))
+	slices.Sort(list)
+	return list
 }

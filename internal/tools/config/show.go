@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -13,12 +14,7 @@ import (
 // names of files.
 func (l *Loaded) Show() []byte {
 	var s shower
-	switch len(l.Files) {
-	case 0:
-		s.line(0, "# no file", "")
-	default:
-		s.line(0, "# "+strings.Join(l.Files, ", "), "")
-	}
+	s.line(0, "# "+cmp.Or(strings.Join(l.Files, ", "), "no file"), "")
 	for _, v := range l.Values() {
 		if v.Path != includeKey {
 			s.value(strings.Split(v.Path, "."), v)

@@ -84,11 +84,7 @@ type setting struct {
 type layer map[string]setting
 
 // over puts upper on top of l.
-func (l layer) over(upper layer) {
-	for path, s := range upper {
-		l[path] = s
-	}
-}
+func (l layer) over(upper layer) { maps.Copy(l, upper) }
 
 // named gives the settings of l another source.
 func (l layer) named(kind Layer, name string) layer {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -36,7 +37,7 @@ func (m Machine) trustWay(absolute string, links int) string {
 			return wrong
 		}
 		next := path.Join(here, part)
-		info, err := fs.Lstat(m.Files, orDot(inFiles(next)))
+		info, err := fs.Lstat(m.Files, cmp.Or(inFiles(next), "."))
 		if err != nil {
 			return fmt.Sprintf("cannot be trusted, since %s cannot be looked at: %v", next, reason(err))
 		}
