@@ -61,13 +61,21 @@ func to[T any](set func(*T, setting)) effect {
 
 // field is a key whose value a target keeps as it was read.
 func field[O, T any](k key, of func(*O) *T) *key {
-	k.sets = append(k.sets, to(func(o *O, s setting) { *of(o) = s.data.(T) }))
+	k.sets = []effect{func(target any, s setting) {
+		if o, ok := target.(*O); ok {
+			*of(o) = s.data.(T)
+		}
+	}}
 	return &k
 }
 
 // intField is the same for an int.
 func intField[O any](k key, of func(*O) *int) *key {
-	k.sets = append(k.sets, to(func(o *O, s setting) { *of(o) = int(s.data.(int64)) }))
+	k.sets = []effect{func(target any, s setting) {
+		if o, ok := target.(*O); ok {
+			*of(o) = int(s.data.(int64))
+		}
+	}}
 	return &k
 }
 

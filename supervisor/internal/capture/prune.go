@@ -2,15 +2,16 @@ package capture
 
 import (
 	"io/fs"
-	"regexp"
 	"slices"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // minCounted is what the smallest file counts as: it bounds how many there are.
 const minCounted = 1 << 20
 
 // spillName is that of a call's file: others in the folder are somebody's own.
-var spillName = regexp.MustCompile(`^[A-Z2-7]{26}\.std(out|err)$`)
+var spillName = lazy.Regexp(`^[A-Z2-7]{26}\.std(out|err)$`)
 
 // prune removes the oldest files until the rest is within the total. What cannot be
 // removed now is tried again after the next call.
@@ -31,7 +32,7 @@ func (s *Spills) files() (list []fs.FileInfo, sum int64) {
 	entries, _ := fs.ReadDir(s.root.FS(), ".")
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err == nil && info.Mode().IsRegular() && spillName.MatchString(entry.Name()) {
+		if err == nil && info.Mode().IsRegular() && spillName().MatchString(entry.Name()) {
 			list, sum = append(list, info), sum+counted(info)
 		}
 	}
