@@ -43,7 +43,7 @@ type key struct {
 
 	// sets is what a setting changes, for each kind of target; see to. Rows
 	// without it are read where they are needed.
-	sets []effect
+	sets effect
 	// ask puts a timeout into an ask of the layer that it stands in.
 	ask func(*budget.Ask, time.Duration)
 }
@@ -59,23 +59,31 @@ func to[T any](set func(*T, setting)) effect {
 	}
 }
 
+// and is both; e may be nil.
+func (e effect) and(next effect) effect {
+	if e == nil {
+		return next
+	}
+	return func(target any, s setting) { e(target, s); next(target, s) }
+}
+
 // field is a key whose value a target keeps as it was read.
 func field[O, T any](k key, of func(*O) *T) *key {
-	k.sets = []effect{func(target any, s setting) {
+	k.sets = func(target any, s setting) {
 		if o, ok := target.(*O); ok {
 			*of(o) = s.data.(T)
 		}
-	}}
+	}
 	return &k
 }
 
 // intField is the same for an int.
 func intField[O any](k key, of func(*O) *int) *key {
-	k.sets = []effect{func(target any, s setting) {
+	k.sets = func(target any, s setting) {
 		if o, ok := target.(*O); ok {
 			*of(o) = int(s.data.(int64))
 		}
-	}}
+	}
 	return &k
 }
 
@@ -83,8 +91,8 @@ func intField[O any](k key, of func(*O) *int) *key {
 // that it was read by.
 func apply(target any, keys []*key, l layer) {
 	for _, s := range l.ordered(keys) {
-		for _, set := range s.key.sets {
-			set(target, s)
+		if s.key.sets != nil {
+			s.key.sets(target, s)
 		}
 	}
 }

@@ -34,8 +34,8 @@ func AccessOf(list []Access, name string) (Access, bool) {
 	return Access{}, false
 }
 
-func setsAccess[T any](set func(*Access, T)) []effect {
-	return []effect{to(func(a *Access, s setting) { set(a, s.data.(T)) })}
+func setsAccess[T any](set func(*Access, T)) effect {
+	return to(func(a *Access, s setting) { set(a, s.data.(T)) })
 }
 
 var accessKeys = []*key{

@@ -8,8 +8,6 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/command"
 )
 
-func setsParam(set func(*command.Param, setting)) []effect { return []effect{to(set)} }
-
 var commandKeys = []*key{
 	{name: "command", kind: wordsKind, doc: "a command; `{name}` in a word is an argument of the tool", only: TypeCommand},
 	field(key{name: "shell", kind: boolKind, std: "false", doc: "run the command, one text, with `sh -c`; arguments are variables of that shell", only: TypeCommand},
@@ -20,11 +18,11 @@ var commandKeys = []*key{
 	{
 		name: "format", kind: enum(string(command.FormatText), string(command.FormatJSON), string(command.FormatNDJSON)), std: string(command.FormatText),
 		doc: "what the command writes to stdout", only: TypeCommand,
-		sets: sets1(func(t *Tool, s setting) { t.Command.Format = command.Format(s.data.(string)) }),
+		sets: to(func(t *Tool, s setting) { t.Command.Format = command.Format(s.data.(string)) }),
 	},
 	{
 		name: "exitCodes", kind: enum("ok", "error"), names: codeNames, keys: codeKeys, std: "{0: ok}", doc: "what exit statuses mean: `{1: ok}`, `{1: {ok: true, message: no match}}`", only: TypeCommand,
-		sets: sets1(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.OK = s.data == "ok" }) }),
+		sets: to(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.OK = s.data == "ok" }) }),
 	},
 	field(key{name: "timeoutArgument", kind: textKind, std: "(none)", doc: "the argument with which a model asks for a timeout, in milliseconds", only: TypeCommand},
 		func(t *Tool) *string { return &t.Command.TimeoutArgument }),
@@ -44,11 +42,11 @@ func (t *Tool) outcome(code string, change func(*command.Outcome)) {
 var codeKeys = []*key{
 	{
 		name: "ok", kind: boolKind, std: "false", doc: "whether it counts as success",
-		sets: sets1(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.OK = s.data.(bool) }) }),
+		sets: to(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.OK = s.data.(bool) }) }),
 	},
 	{
 		name: "message", kind: textKind, std: "(none)", doc: "what the model is told",
-		sets: sets1(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.Message = s.data.(string) }) }),
+		sets: to(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.Message = s.data.(string) }) }),
 	},
 }
 
@@ -68,7 +66,7 @@ var paramNames = namesLike("NAME", `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`, "is not a n
 var paramKeys = []*key{
 	{
 		name: "type", kind: enum(command.TypeString, command.TypeInteger, command.TypeNumber, command.TypeBoolean, command.TypeArray), std: command.TypeString,
-		doc: "its type", sets: setsParam(func(p *command.Param, s setting) { p.Type = s.data.(string) }),
+		doc: "its type", sets: to(func(p *command.Param, s setting) { p.Type = s.data.(string) }),
 	},
 	field(key{name: "description", kind: textKind, doc: "the description shown to models"},
 		func(p *command.Param) *string { return &p.Description }),
@@ -78,7 +76,7 @@ var paramKeys = []*key{
 		func(p *command.Param) *json.RawMessage { return &p.Default }),
 	{
 		name: "required", kind: boolKind, std: "(true without a default, but for a boolean)", doc: "whether it is required",
-		sets: setsParam(func(p *command.Param, s setting) { p.Required = new(s.data.(bool)) }),
+		sets: to(func(p *command.Param, s setting) { p.Required = new(s.data.(bool)) }),
 	},
 	field(key{name: "items", kind: enum(command.TypeString, command.TypeInteger, command.TypeNumber, command.TypeBoolean), std: command.TypeString, doc: "the type of an array's items"},
 		func(p *command.Param) *string { return &p.Items }),
@@ -86,11 +84,11 @@ var paramKeys = []*key{
 		func(p *command.Param) *bool { return &p.AllowDash }),
 	{
 		name: "min", kind: numberKind, std: "(none)", doc: "the smallest number allowed",
-		sets: setsParam(func(p *command.Param, s setting) { p.Min = new(s.data.(float64)) }),
+		sets: to(func(p *command.Param, s setting) { p.Min = new(s.data.(float64)) }),
 	},
 	{
 		name: "max", kind: numberKind, std: "(none)", doc: "the largest number allowed",
-		sets: setsParam(func(p *command.Param, s setting) { p.Max = new(s.data.(float64)) }),
+		sets: to(func(p *command.Param, s setting) { p.Max = new(s.data.(float64)) }),
 	},
 	field(key{name: "pattern", kind: textKind, std: "(any)", doc: "a regular expression (RE2) that it must match"},
 		func(p *command.Param) *string { return &p.Pattern }),

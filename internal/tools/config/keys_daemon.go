@@ -46,7 +46,7 @@ var socketKeys = []*key{
 		func(l *Loaded) *string { return &l.Daemon.SocketGroup }),
 	{
 		name: "uids", kind: listOf("list of user ids", uidKind), std: "(with a group everyone whom the mode lets in, else nobody)",
-		doc: "users who may connect, apart from root and the daemon's own user", sets: setsHost(func(l *Loaded, s setting) {
+		doc: "users who may connect, apart from root and the daemon's own user", sets: to(func(l *Loaded, s setting) {
 			l.Daemon.SocketUIDs = nil
 			for _, text := range s.data.([]string) {
 				uid, _ := strconv.ParseUint(text, 10, 32) // uidKind has read it

@@ -41,7 +41,7 @@ var fleetKeys = []*key{
 		func(l *Loaded) *string { return &l.Fleet.CertKey }),
 	{
 		name: "workers", kind: publicKeyKind, names: workerNames, std: "{}", doc: "the workers that may connect to `listen`, and that calls with secrets go to: the public key of each, as `toolhost fleet key` prints it",
-		sets: setsHost(func(l *Loaded, s setting) {
+		sets: to(func(l *Loaded, s setting) {
 			if l.Fleet.Workers == nil {
 				l.Fleet.Workers = map[string]string{}
 			}

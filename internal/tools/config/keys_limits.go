@@ -15,13 +15,13 @@ import (
 // amount makes the row of a limit that is one number.
 func amount(k *key, field func(*supervisor.Limits) *int64) *key {
 	k.process = true
-	k.sets = append(k.sets, to(func(t *Tool, s setting) { *field(&t.Limits) = s.data.(int64) }))
+	k.sets = k.sets.and(to(func(t *Tool, s setting) { *field(&t.Limits) = s.data.(int64) }))
 	return k
 }
 
 // total adds the host's total of the same limit; 0 means none.
 func total(k *key, field func(*cgroup.Limits) *int64) *key {
-	k.sets = append(k.sets, to(func(l *cgroup.Limits, s setting) {
+	k.sets = k.sets.and(to(func(l *cgroup.Limits, s setting) {
 		*field(l) = s.data.(int64)
 		if s.data == supervisor.Unlimited {
 			*field(l) = 0
@@ -83,10 +83,8 @@ func deviceKey(name string, k *kind, doc string, field func(*cgroup.IOMax) *int6
 	set := func(list *[]cgroup.IOMax, s setting) {
 		*field(deviceEntry(list, s.name)) = s.data.(int64)
 	}
-	return &key{name: name, kind: k, std: "(unlimited)", doc: doc, sets: []effect{
-		to(func(t *Tool, s setting) { set(&t.Limits.IOMax, s) }),
-		to(func(l *cgroup.Limits, s setting) { set(&l.IOMax, s) }),
-	}}
+	return &key{name: name, kind: k, std: "(unlimited)", doc: doc, sets: to(func(t *Tool, s setting) { set(&t.Limits.IOMax, s) }).
+		and(to(func(l *cgroup.Limits, s setting) { set(&l.IOMax, s) }))}
 }
 
 // deviceEntry finds or adds a device. Paths have been replaced by numbers when
@@ -112,7 +110,7 @@ var ownLimitKeys = []*key{
 	{
 		name: "cpuTime", kind: durationOrInfinite, std: "(none)", process: true,
 		doc:  "CPU time of all processes together; a call over it is killed",
-		sets: []effect{to(func(t *Tool, s setting) { t.Limits.CPUTime = s.data.(time.Duration) })},
+		sets: to(func(t *Tool, s setting) { t.Limits.CPUTime = s.data.(time.Duration) }),
 	},
 	amount(&key{
 		name: "output", variable: "TOOLHOST_OUTPUT", kind: sizeKind, std: "1MiB",

@@ -18,13 +18,13 @@ var clientKeys = []*key{
 	{
 		name: "toolList", kind: enum("full", "search"), std: "full", restart: true,
 		doc:  "what clients are shown: all tools, or `find_tool` with `call_read`, `call_write` and `call_destructive` for the tools that it finds",
-		sets: setsHost(func(l *Loaded, s setting) { l.MCP.Search = s.data == "search" }),
+		sets: to(func(l *Loaded, s setting) { l.MCP.Search = s.data == "search" }),
 	},
 	field(key{name: "clientTimeout", kind: durationOrInfinite, std: "60s", doc: "how long clients wait for the result of a call, which ends 5s earlier; `infinite` for clients that keep waiting while there is progress"},
 		func(l *Loaded) *time.Duration { return &l.MCP.ClientTimeout }),
 	{
 		name: "clients", kind: durationOrInfinite, names: clientNames, std: "{}",
-		doc: "the `clientTimeout` of single clients, by the names that they send", sets: setsHost(func(l *Loaded, s setting) {
+		doc: "the `clientTimeout` of single clients, by the names that they send", sets: to(func(l *Loaded, s setting) {
 			if l.MCP.Clients == nil {
 				l.MCP.Clients = map[string]time.Duration{}
 			}

@@ -28,7 +28,7 @@ const askWord = "ask"
 var networkKey = &key{
 	name: "network", kind: networkKind, std: sandbox.NetworkNone, process: true,
 	doc: "none, the host's, or what it may reach by name: `[api.github.com, \"*.pypi.org:443\", 10.0.0.5:5432]`, see [network](#network)",
-	sets: sets1(func(t *Tool, s setting) {
+	sets: to(func(t *Tool, s setting) {
 		r := s.data.(reach)
 		ask := t.Sandbox.AskNetwork && s.source.Layer == LayerFlag && r.mode == sandbox.NetworkGrants // of the layers below
 		t.Sandbox.Network, t.Sandbox.Grants, t.Sandbox.AskNetwork = r.mode, slices.Clone(r.grants), r.ask || ask
@@ -38,7 +38,7 @@ var networkKey = &key{
 // ceilingKey bounds what all of them may have.
 var ceilingKey = &key{
 	name: "network", kind: ceilingKind, std: "host", restart: true, doc: "ceiling of every call's `network`: none, host, or a list of names and addresses; a grant beyond it is refused",
-	sets: setsHost(func(l *Loaded, s setting) {
+	sets: to(func(l *Loaded, s setting) {
 		r := s.data.(reach)
 		l.Config.Ceiling = supervisor.Ceiling{Network: r.mode, Grants: r.grants, Source: s.source.String()}
 	}),
@@ -51,7 +51,7 @@ var hostLimitKeys = append(limitKeys[:len(limitKeys):len(limitKeys)], ceilingKey
 var networkHostKeys = []*key{
 	{
 		name: "deny", kind: prefixesKind, std: "[]", restart: true, doc: "networks that no granted name may lead to, in addition to private and local ones, such as public addresses of your own",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.DenyNetworks = prefixesOf(s.data.([]string)) }),
+		sets: to(func(l *Loaded, s setting) { l.Config.DenyNetworks = prefixesOf(s.data.([]string)) }),
 	},
 }
 

@@ -13,8 +13,6 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-func setsHost(set func(*Loaded, setting)) []effect { return []effect{to(set)} }
-
 // rootKeys is the table: the keys of toolhost.yaml, and below them all others.
 // It is set by init, since error messages that values give look into it.
 var rootKeys []*key
@@ -40,7 +38,7 @@ func init() {
 			func(l *Loaded) *string { return &l.Daemon.PublicURL }),
 		{
 			name: "proxies", kind: listOf("list of addresses", proxyKind), std: "[]", restart: true, doc: "addresses or networks of proxies whose `X-Forwarded-For` is trusted",
-			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Proxies = prefixes(s.data.([]string)) }),
+			sets: to(func(l *Loaded, s setting) { l.Daemon.Proxies = prefixes(s.data.([]string)) }),
 		},
 		{name: "tls", keys: tlsKeys, restart: true, doc: "TLS on `listen`; changed files are read again"},
 		{name: "access", names: accessNames, keys: accessKeys, groups: true, doc: "rights and quotas of users of the unix socket and of tokens, by name; see admins.md"},
@@ -141,7 +139,7 @@ var admissionKeys = []*key{
 		func(l *Loaded) *int64 { return &l.Config.Prestart.MemoryBytes }),
 	{
 		name: "sandboxes", kind: boolKind, std: "true", doc: "make [sandboxes that wait](#sandboxes-that-wait) behind calls, as many as `prestarted` says",
-		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.NoSandboxes = !s.data.(bool) }),
+		sets: to(func(l *Loaded, s setting) { l.Config.Prestart.NoSandboxes = !s.data.(bool) }),
 	},
 }
 
@@ -163,7 +161,7 @@ var turnKeys = []*key{
 var journalKeys = []*key{
 	{
 		name: "maxAge", kind: durationOrInfinite, std: "720h", doc: "how long a turn is kept after its end",
-		sets: setsHost(func(l *Loaded, s setting) {
+		sets: to(func(l *Loaded, s setting) {
 			if l.Journal.MaxAge = s.data.(time.Duration); l.Journal.MaxAge == budget.Infinite {
 				l.Journal.MaxAge = -1
 			}
@@ -171,7 +169,7 @@ var journalKeys = []*key{
 	},
 	{
 		name: "maxSize", kind: sizeOrInfinity, std: "512MiB", doc: "size of the database; the oldest turns are dropped first, but half of it is theirs, however much the audit records hold",
-		sets: setsHost(func(l *Loaded, s setting) {
+		sets: to(func(l *Loaded, s setting) {
 			if l.Journal.MaxBytes = s.data.(int64); unlimited(s.node.value) {
 				l.Journal.MaxBytes = -1
 			}
@@ -184,7 +182,7 @@ var dirKeys = []*key{
 		func(l *Loaded) *string { return &l.Config.SpillDir }),
 	{
 		name: "spillTotal", kind: sizeOrInfinity, std: "4GiB", doc: "size of all files in `dirs.spill`, each counted as 1MiB or more: after a call the oldest are removed; at least 2MiB",
-		sets: setsHost(func(l *Loaded, s setting) {
+		sets: to(func(l *Loaded, s setting) {
 			if l.Config.SpillTotalBytes = s.data.(int64); unlimited(s.node.value) {
 				l.Config.SpillTotalBytes = -1
 			}
@@ -199,11 +197,11 @@ var dirKeys = []*key{
 var secretKeys = []*key{
 	{
 		name: "file", kind: pathKind("path", pathFile), doc: "a file with its value; a line break at the end is ignored",
-		sets: []effect{to(func(t *Secret, s setting) { t.File = s.data.(string) })},
+		sets: to(func(t *Secret, s setting) { t.File = s.data.(string) }),
 	},
 	{
 		name: "credential", kind: credentialKind, doc: "a systemd credential (LoadCredential=)",
-		sets: []effect{to(func(t *Secret, s setting) { t.File = s.data.(string) })},
+		sets: to(func(t *Secret, s setting) { t.File = s.data.(string) }),
 	},
 }
 

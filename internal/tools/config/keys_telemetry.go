@@ -67,7 +67,7 @@ var otlpKeys = []*key{
 		func(l *Loaded) *string { return &l.Telemetry.OTLP.Protocol }),
 	{
 		name: "headers", kind: headerKind, names: headerNames, std: "($OTEL_EXPORTER_OTLP_HEADERS)", doc: "headers of each request: the name of the entry of `secrets` that holds the value",
-		sets: setsHost(func(l *Loaded, s setting) {
+		sets: to(func(l *Loaded, s setting) {
 			if l.Telemetry.OTLP.Headers == nil {
 				l.Telemetry.OTLP.Headers = map[string]string{}
 			}
@@ -76,11 +76,11 @@ var otlpKeys = []*key{
 	},
 	{
 		name: "traces", kind: boolKind, std: "true", doc: "send a trace of each call",
-		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.NoTraces = !s.data.(bool) }),
+		sets: to(func(l *Loaded, s setting) { l.Telemetry.OTLP.NoTraces = !s.data.(bool) }),
 	},
 	{
 		name: "metrics", kind: boolKind, std: "true", doc: "send the metrics that `/metrics` has",
-		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.NoMetrics = !s.data.(bool) }),
+		sets: to(func(l *Loaded, s setting) { l.Telemetry.OTLP.NoMetrics = !s.data.(bool) }),
 	},
 	field(key{name: "audit", kind: boolKind, std: "false", doc: "send audit records as logs, too"},
 		func(l *Loaded) *bool { return &l.Telemetry.OTLP.Audit }),

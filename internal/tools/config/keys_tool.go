@@ -12,9 +12,6 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// sets1 is for rows that change one thing of a tool.
-func sets1(set func(*Tool, setting)) []effect { return []effect{to(set)} }
-
 // turnsChild is the word for turns below a call's own.
 const turnsChild = "child"
 
@@ -22,21 +19,21 @@ var behaviourKeys = []*key{
 	{
 		name: "mode", variable: "TOOLHOST_MODE", kind: enum(string(turn.ModeAllow), string(turn.ModeAsk), string(turn.ModeDeny)),
 		std: "(ask for a destructive tool, else allow)", doc: "whether calls are allowed, need a human's approval, or are denied; a denied plugin or server is never run; the variable can only make this stricter",
-		sets: sets1(func(t *Tool, s setting) { t.Mode = turn.Mode(s.data.(string)) }),
+		sets: to(func(t *Tool, s setting) { t.Mode = turn.Mode(s.data.(string)) }),
 	},
 	{
 		name: "deny", kind: patternsKind, names: argumentNames, std: "{}",
 		doc:  "deny calls by their arguments, `{path: /etc/**}`, see [rules](#rules-by-argument)",
-		sets: sets1(func(t *Tool, s setting) { t.rule(turn.ModeDeny, s) }),
+		sets: to(func(t *Tool, s setting) { t.rule(turn.ModeDeny, s) }),
 	},
 	{
 		name: "ask", kind: patternsKind, names: argumentNames, std: "{}",
 		doc:  "ask a human by their arguments, `{path: \"!/srv/**\"}`",
-		sets: sets1(func(t *Tool, s setting) { t.rule(turn.ModeAsk, s) }),
+		sets: to(func(t *Tool, s setting) { t.rule(turn.ModeAsk, s) }),
 	},
 	{
 		name: "destructive", kind: boolKind, std: "(what the tool says)", doc: "whether it is destructive, whatever it says itself",
-		sets: sets1(func(t *Tool, s setting) { t.Destructive = new(s.data.(bool)) }),
+		sets: to(func(t *Tool, s setting) { t.Destructive = new(s.data.(bool)) }),
 	},
 	field(key{name: "readOnly", kind: boolKind, std: "false", doc: "confirms that it changes nothing: a failed call may be retried, calls may run in parallel; it can have no `write`"},
 		func(t *Tool) *bool { return &t.ReadOnly }),
@@ -44,11 +41,11 @@ var behaviourKeys = []*key{
 		func(t *Tool) *bool { return &t.Idempotent }),
 	{
 		name: "concurrency", kind: enum(string(Parallel), string(Exclusive)), std: "(exclusive with `write`, `data`, or `mcp` without `readOnly`; else parallel)",
-		doc: "whether its calls run alone within their turn; a tool that asks for that does, unless this is `parallel`; in a kept process only `readOnly` calls run at the same time", sets: sets1(func(t *Tool, s setting) { t.Concurrency = Concurrency(s.data.(string)) }),
+		doc: "whether its calls run alone within their turn; a tool that asks for that does, unless this is `parallel`; in a kept process only `readOnly` calls run at the same time", sets: to(func(t *Tool, s setting) { t.Concurrency = Concurrency(s.data.(string)) }),
 	},
 	{
 		name: "running", kind: countKind, std: "(as many as `admission.running`)", doc: "calls that run at once, for a class those of all its tools together; others wait, without a slot",
-		sets: sets1(func(t *Tool, s setting) {
+		sets: to(func(t *Tool, s setting) {
 			t.Pool = supervisor.Pool{Name: s.source.pool(), Running: int(s.data.(int64))}
 		}),
 	},
@@ -56,7 +53,7 @@ var behaviourKeys = []*key{
 		func(t *Tool) *int { return &t.Prestart }),
 	{
 		name: "where", kind: textKind, names: labelNames, std: "{}", doc: "labels of the workers that its calls run on, `{gpu: a100}`; `worker` is a worker's name; without any, calls may run on this machine as well",
-		sets: sets1(func(t *Tool, s setting) {
+		sets: to(func(t *Tool, s setting) {
 			t.Where = maps.Clone(t.Where) // a class's are not its own
 			if t.Where == nil {
 				t.Where = map[string]string{}
@@ -66,7 +63,7 @@ var behaviourKeys = []*key{
 	},
 	{
 		name: "turns", kind: enum("none", turnsChild), std: "none", doc: "`child` lets a call begin turns below its own and call tools in them, at a socket of its own, see [turns of a tool's own](#turns-of-a-tools-own); not with `keep`",
-		sets: sets1(func(t *Tool, s setting) { t.ChildTurns = s.data.(string) == turnsChild }),
+		sets: to(func(t *Tool, s setting) { t.ChildTurns = s.data.(string) == turnsChild }),
 	},
 	field(key{name: "repeatable", kind: boolKind, std: "false", doc: "whether it may be called more than four times with the same arguments in a turn, as tools that step or poll are"},
 		func(t *Tool) *bool { return &t.Repeatable }),
@@ -94,7 +91,7 @@ var timeoutKeys = []*key{
 
 var graceKey = &key{
 	name: "grace", variable: "TOOLHOST_GRACE", kind: graceKind, std: "2s", doc: "time between SIGTERM and SIGKILL, 0s to 30s",
-	sets: sets1(func(t *Tool, s setting) { t.Grace = s.data.(time.Duration) }),
+	sets: to(func(t *Tool, s setting) { t.Grace = s.data.(time.Duration) }),
 }
 
 var streamKey = &key{name: "stream", doc: "bounds of what a tool streams", keys: []*key{
@@ -111,11 +108,11 @@ var sandboxKeys = []*key{
 		func(t *Tool) *string { return &t.Sandbox.Tier }),
 	{
 		name: "read", kind: grants(), std: "[]", process: true, doc: "files and folders that it may read, at their own paths",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Read = slices.Concat(t.Sandbox.Read, hostPaths(s)) }),
+		sets: to(func(t *Tool, s setting) { t.Sandbox.Read = slices.Concat(t.Sandbox.Read, hostPaths(s)) }),
 	},
 	{
 		name: "write", kind: grants(), std: "[]", process: true, doc: "files and folders that it may change; `workspace` is its own folder, which it has anyway",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Write = slices.Concat(t.Sandbox.Write, hostPaths(s)) }),
+		sets: to(func(t *Tool, s setting) { t.Sandbox.Write = slices.Concat(t.Sandbox.Write, hostPaths(s)) }),
 	},
 	networkKey,
 	field(key{name: "strict", kind: boolKind, std: "false", process: true, doc: "deny file locks too, by which calls could signal to one another"},
@@ -123,16 +120,16 @@ var sandboxKeys = []*key{
 	{
 		name: "require", kind: featureList(sandbox.FeatureLandlock, sandbox.FeatureLandlockScope), std: "[]", process: true,
 		doc:  "refuse to run without these optional features",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Require = slices.Concat(t.Sandbox.Require, s.data.([]string)) }),
+		sets: to(func(t *Tool, s setting) { t.Sandbox.Require = slices.Concat(t.Sandbox.Require, s.data.([]string)) }),
 	},
 	{
 		name: "allow", kind: featureList(sandbox.SharedUID, sandbox.FeatureLandlockScope), std: "[]", process: true,
 		doc:  "accept these degradations of the sandbox; sharedUid is accepted with `read` and `write`",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Allow = slices.Concat(t.Sandbox.Allow, s.data.([]string)) }),
+		sets: to(func(t *Tool, s setting) { t.Sandbox.Allow = slices.Concat(t.Sandbox.Allow, s.data.([]string)) }),
 	},
 	{
 		name: "env", kind: variableKind, names: variableNames, std: "{}", process: true, doc: "variables for it, `{NAME: value}` or `[NAME=value, NAME]`; a bare NAME passes the host's on",
-		sets: sets1(func(t *Tool, s setting) {
+		sets: to(func(t *Tool, s setting) {
 			if v := s.data.(variable); v.set {
 				t.Env = append(t.Env, s.name+"="+v.value)
 			}
@@ -151,11 +148,11 @@ var sandboxKeys = []*key{
 var useKeys = []*key{
 	{
 		name: "secret", kind: textKind, doc: "the secret's name in `secrets` of the file",
-		sets: sets1(func(t *Tool, s setting) { t.use(s.name).Secret = s.data.(string) }),
+		sets: to(func(t *Tool, s setting) { t.use(s.name).Secret = s.data.(string) }),
 	},
 	{
 		name: "as", kind: enum("variable", "file"), std: "variable", doc: "how it is passed: in the variable, or in a file whose path is in the variable",
-		sets: sets1(func(t *Tool, s setting) { t.use(s.name).File = s.data == "file" }),
+		sets: to(func(t *Tool, s setting) { t.use(s.name).File = s.data == "file" }),
 	},
 }
 
@@ -181,20 +178,20 @@ var questionsKey = &key{
 }
 
 var nameKeys = []*key{
-	{name: "title", kind: textKind, std: "(what the tool says)", doc: "its name for people", sets: sets1(func(t *Tool, s setting) { t.Title = s.data.(string) })},
-	{name: "description", kind: textKind, std: "(what the tool says)", doc: "the description shown to models", sets: sets1(func(t *Tool, s setting) { t.Description = s.data.(string) })},
+	{name: "title", kind: textKind, std: "(what the tool says)", doc: "its name for people", sets: to(func(t *Tool, s setting) { t.Title = s.data.(string) })},
+	{name: "description", kind: textKind, std: "(what the tool says)", doc: "the description shown to models", sets: to(func(t *Tool, s setting) { t.Description = s.data.(string) })},
 }
 
 // toolKeys are those of an entry in tools.
 var toolKeys = slices.Concat(pluginKeys, commandKeys, mcpKeys, []*key{
-	{name: "class", kind: textKind, doc: "the class whose settings it begins with", sets: sets1(func(t *Tool, s setting) { t.Class = s.data.(string) })},
+	{name: "class", kind: textKind, doc: "the class whose settings it begins with", sets: to(func(t *Tool, s setting) { t.Class = s.data.(string) })},
 }, nameKeys, []*key{
-	{name: "sha256", kind: hashKind, std: "(not checked)", doc: "run the executable only if this is its hash; of a pack, its manifest's", sets: sets1(func(t *Tool, s setting) { t.SHA256 = s.data.(string) })},
+	{name: "sha256", kind: hashKind, std: "(not checked)", doc: "run the executable only if this is its hash; of a pack, its manifest's", sets: to(func(t *Tool, s setting) { t.SHA256 = s.data.(string) })},
 }, commonKeys)
 
 // serverToolKeys are those of one tool of an MCP server.
 var serverToolKeys = slices.Concat([]*key{
-	{name: "hidden", kind: boolKind, std: "false", doc: "do not offer it", sets: sets1(func(t *Tool, s setting) { t.Hidden = s.data.(bool) })},
+	{name: "hidden", kind: boolKind, std: "false", doc: "do not offer it", sets: to(func(t *Tool, s setting) { t.Hidden = s.data.(bool) })},
 }, nameKeys, commonKeys)
 
 var pluginKeys = []*key{
@@ -212,11 +209,11 @@ var mcpKeys = []*key{
 		func(t *Tool) *string { return &t.MCP.Prefix }),
 	{
 		name: "pin", kind: boolKind, std: "true", doc: "hold back a tool whose description has changed since it was accepted, see [mcp-tools.md](mcp-tools.md#pins)", only: TypeMCP,
-		sets: sets1(func(t *Tool, s setting) { t.MCP.Unpinned = !s.data.(bool) }),
+		sets: to(func(t *Tool, s setting) { t.MCP.Unpinned = !s.data.(bool) }),
 	},
 	{
 		name: "keep", kind: boolKind, keys: keepKeys, std: "false", doc: "keep the server's process for later calls, one at a time unless they are `readOnly`", only: TypeMCP,
-		sets: sets1(func(t *Tool, s setting) {
+		sets: to(func(t *Tool, s setting) {
 			if t.MCP.Keep = nil; s.data.(bool) {
 				t.keep()
 			}
@@ -232,11 +229,11 @@ var mcpKeys = []*key{
 var keepKeys = []*key{
 	{
 		name: "idle", kind: durationKind, std: "5m", doc: "end the process when it has been idle for this long",
-		sets: sets1(func(t *Tool, s setting) { t.keep().Idle = s.data.(time.Duration) }),
+		sets: to(func(t *Tool, s setting) { t.keep().Idle = s.data.(time.Duration) }),
 	},
 	{
 		name: "maxCalls", kind: countKind, std: "(none)", doc: "end the process after this many calls",
-		sets: sets1(func(t *Tool, s setting) { t.keep().MaxCalls = int(s.data.(int64)) }),
+		sets: to(func(t *Tool, s setting) { t.keep().MaxCalls = int(s.data.(int64)) }),
 	},
 }
 
