@@ -353,6 +353,21 @@ func TestAMountBelowAGrantIsNamed(t *testing.T) {
 	}
 }
 
+// A grant that cannot be cloned or mapped for what the machine lacks is not to blame.
+func TestAGrantThatTheHostCannotShow(t *testing.T) {
+	p := &Plan{held: &held{files: map[string]*opened{"/x": {}}}}
+	for why, ofTheHost := range map[unix.Errno]bool{
+		unix.EPERM: true, unix.ENOSYS: true, unix.ENOMEM: true, unix.ENOSPC: true,
+		unix.EINVAL: false, unix.ESTALE: false, unix.ENOENT: false, unix.EACCES: false,
+	} {
+		for _, step := range []string{wire.StepStage, wire.StepMap} {
+			if err := (Spec{Plan: p}).explain(&SetupError{step + "/x", why}); OfTheHost(err) != ofTheHost {
+				t.Errorf("%s%v: of the host is %v", step, err, !ofTheHost)
+			}
+		}
+	}
+}
+
 func TestTooManyGrants(t *testing.T) {
 	w := enter(t)
 	dir := realTemp(t)

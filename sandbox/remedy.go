@@ -66,12 +66,15 @@ func (e *SetupError) remedy() string {
 // ofGrants says whether it was a step of what the call is granted, which failed for that, as
 // where the call's user may not pass a folder. A mount can fail for what the machine lacks, too.
 func (e *SetupError) ofGrants() bool {
-	if e.ofPlaces() {
-		return slices.ContainsFunc([]error{unix.ELOOP, unix.ENOTDIR, unix.ENOENT, unix.EEXIST, unix.EROFS, unix.ESTALE, unix.EXDEV, unix.EACCES}, func(why error) bool {
-			return errors.Is(e.Err, why)
-		})
+	reasons := []error{unix.ELOOP, unix.ENOTDIR, unix.ENOENT, unix.EEXIST, unix.EROFS, unix.ESTALE, unix.EXDEV, unix.EACCES}
+	switch {
+	case e.ofPlaces():
+	case strings.HasPrefix(e.Step, wire.StepStage), strings.HasPrefix(e.Step, wire.StepMap):
+		reasons = append(reasons, unix.EINVAL) // of a file system that cannot do it
+	default:
+		return false
 	}
-	return strings.HasPrefix(e.Step, wire.StepStage) || strings.HasPrefix(e.Step, wire.StepMap)
+	return slices.ContainsFunc(reasons, func(why error) bool { return errors.Is(e.Err, why) })
 }
 
 // ofPlaces says whether it was a step that walks to the place of a mount.
