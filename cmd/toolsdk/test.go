@@ -108,7 +108,7 @@ func (f *testFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	defer junit.Close() // again, at worst
+	defer f.leaveJUnit(junit)
 	out := cmd.OutOrStdout()
 	o := conformance.Options{
 		Tool: t.tool, Driver: supervisor.Tool{Path: self, Args: []string{driverCommand}},
@@ -171,17 +171,26 @@ func (f *testFlags) readCases(cmd *cobra.Command) (*conformance.Cases, error) {
 	return cases, nil
 }
 
-// createJUnit makes the report's file before the run, which may take minutes; nil
-// if none is wanted.
+// createJUnit opens the report's file before the run, which may take minutes; nil
+// if none is wanted. An earlier report stays in the file until there is a new one.
 func (f *testFlags) createJUnit() (*os.File, error) {
 	if f.junit == "" {
 		return nil, nil
 	}
-	file, err := os.Create(f.junit)
+	file, err := os.OpenFile(f.junit, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, exit.Usagef("cannot write the report: %w", err)
 	}
 	return file, nil
+}
+
+// leaveJUnit closes the file, if tell has not. An empty one is removed, which readers of
+// XML would fail on.
+func (f *testFlags) leaveJUnit(junit *os.File) {
+	if info, err := junit.Stat(); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		_ = os.Remove(f.junit)
+	}
+	_ = junit.Close()
 }
 
 // tell writes the report wherever it is wanted. That the file could not be written
@@ -189,6 +198,7 @@ func (f *testFlags) createJUnit() (*os.File, error) {
 func (f *testFlags) tell(out io.Writer, junit *os.File, r *conformance.Report) error {
 	var unwritten error
 	if junit != nil {
+		_ = junit.Truncate(0) // which not all files have, such as a pipe
 		if err := errors.Join(r.JUnit(junit), junit.Close()); err != nil {
 			unwritten = exit.With(exit.Host, fmt.Errorf("cannot write the report to %s: %w", f.junit, err))
 		}
