@@ -31,6 +31,9 @@ func Import(raw []byte) (yaml []byte, warnings []string, err error) {
 		return nil, nil, err
 	}
 	i := importer{names: map[string]bool{}, placeholders: map[string]bool{}, having: havingSecrets(servers)}
+	for secret := range i.having {
+		i.placeholders[strings.ToUpper(secret)] = true
+	}
 	i.projects(projects)
 	i.printf("# Imported. Grant what a server needs: read, write, network, and data to keep its workspace.\n# Each call has a process of its own, and what a server keeps in memory is gone\n# after it: set keep: true for one that must remember.\ntools:")
 	for _, name := range sortedKeys(servers) {
@@ -54,7 +57,8 @@ type importer struct {
 	out      bytes.Buffer
 	names    map[string]bool
 	warnings []string
-	// placeholders are the variables that stand for what was not copied.
+	// placeholders are the variables that stand for what was not copied, and all of
+	// having, which none of those may be.
 	placeholders map[string]bool
 	// secrets are the variables of one server that were not copied.
 	secrets []string
@@ -68,10 +72,17 @@ type importer struct {
 func havingSecrets(servers map[string]imported) map[string]int {
 	having := map[string]int{}
 	for _, s := range servers {
+		if leftOut(s) != "" {
+			continue
+		}
+		own := map[string]bool{}
 		for _, variable := range s.Env {
-			if leftOut(s) == "" && secretName(variable) {
-				having[strings.ToLower(variable)]++
+			if variableNames.wrong(variable) == "" && secretName(variable) {
+				own[strings.ToLower(variable)] = true
 			}
+		}
+		for secret := range own {
+			having[secret]++
 		}
 	}
 	return having

@@ -85,7 +85,7 @@ func (i *importer) redacted(server string, n int, before, word string) (text str
 	return strings.ReplaceAll(stays, "$", "$$") + "${" + name + "}", true
 }
 
-// placeholder is a variable's name that no other argument has.
+// placeholder is a variable's name that no other argument and no server's secret has.
 func (i *importer) placeholder(server, label string) string {
 	name := strings.Trim(notInVars().ReplaceAllString(strings.ToUpper(server+"_"+label), "_"), "_")
 	name = strings.TrimRight(name[:min(len(name), 60)], "_")

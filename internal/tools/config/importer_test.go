@@ -82,6 +82,27 @@ func TestImportedStubsOfOneName(t *testing.T) {
 	}
 }
 
+// A name made for the secret of one server is not that of another's.
+func TestImportedStubsOfMadeNames(t *testing.T) {
+	_, yaml, _ := imports(t, `{"mcpServers": {
+		"github": {"command": "x", "env": {"TOKEN": "1"}}, "gitlab": {"command": "y", "env": {"TOKEN": "2", "GITHUB_TOKEN": "3", "ARG_TOKEN": "4"}},
+		"arg": {"command": "z", "args": ["--token", "5"]}}}`, "ARG_TOKEN_2=5")
+	for _, want := range []string{" TOKEN: {secret: github_token_2}", " TOKEN: {secret: gitlab_token}", "GITHUB_TOKEN: {secret: github_token}", "ARG_TOKEN: {secret: arg_token}", "${ARG_TOKEN_2}"} {
+		if !strings.Contains(yaml, want) {
+			t.Errorf("no %q in\n%s", want, yaml)
+		}
+	}
+}
+
+// A server that has a variable in two cases is one; variables that are left out do not count.
+func TestImportedStubsOfOneServer(t *testing.T) {
+	_, _, warnings := imports(t, `{"mcpServers": {
+		"a": {"command": "x", "env": {"API_KEY": "1", "api_key": "2", "MY-KEY": "3"}}, "b": {"command": "y", "env": {"MY-KEY": "4"}}}}`)
+	if strings.Contains(warnings, "other servers have") {
+		t.Errorf("warnings are\n%s", warnings)
+	}
+}
+
 func TestImportKeepsWords(t *testing.T) {
 	words := []string{"${input:key}", "$HOME", "a b", "{x}", "'", `"`, "#", ": ", "-", "", "true", "1.0", "~/x", "*", "é\n\t", "\u2028"}
 	l, yaml, _ := imports(t, fmt.Sprintf(`{"mcp": {"servers": {"s": {"command": "x", "args": %s}}}}`, toJSONText(words)))
