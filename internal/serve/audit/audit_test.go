@@ -141,7 +141,8 @@ func TestADeadReceiver(t *testing.T) {
 	})
 }
 
-// A receiver that takes only few records at once gets all, in order and once.
+// A receiver that takes only few records at once gets all, in order and once, and seldom more
+// than it takes.
 func TestAReceiverOfSmallRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &played{most: 3, stuck: make(chan struct{})}
@@ -155,6 +156,9 @@ func TestAReceiverOfSmallRequests(t *testing.T) {
 		o.Close()
 		if len(p.taken) != n {
 			t.Fatalf("%d have come", len(p.taken))
+		}
+		if attempts := p.began.Load(); attempts > n/2+n/8 { // two at once, and one more in eight
+			t.Errorf("%d attempts", attempts)
 		}
 		for i, a := range p.taken {
 			if a.Seq != int64(i) {

@@ -40,6 +40,8 @@ const (
 	// maxQueued bounds the records that wait, maxBatch those that are sent at once.
 	maxQueued = 4096
 	maxBatch  = 256
+	// widenAfter is how often a smaller part has to be taken before a larger one is tried.
+	widenAfter = 16
 
 	firstPause, lastPause = time.Second, 30 * time.Second
 	sendLimit             = 30 * time.Second
@@ -66,7 +68,10 @@ type Outbox struct {
 	ending chan struct{}
 	done   sync.WaitGroup
 
-	logged time.Time // the goroutine's
+	// The goroutine's: when it last logged, how many records it sends at once, and how
+	// often in a row so many were taken.
+	logged      time.Time
+	part, taken int
 }
 
 // NewOutbox begins to send. lost, if not nil, is told how many records are lost, from
@@ -75,7 +80,7 @@ func NewOutbox(name string, s Sender, logger hclog.Logger, lost func(n int)) *Ou
 	if lost == nil {
 		lost = func(int) {}
 	}
-	o := &Outbox{name: name, sender: s, logger: logger, onLoss: lost, queue: make(chan journal.Audit, maxQueued), ending: make(chan struct{})}
+	o := &Outbox{name: name, sender: s, logger: logger, onLoss: lost, queue: make(chan journal.Audit, maxQueued), ending: make(chan struct{}), part: maxBatch}
 	o.life, o.cut = context.WithCancel(context.Background())
 	o.done.Go(o.run)
 	return o
@@ -146,26 +151,38 @@ func lostRecord(n int64) journal.Audit {
 // deliver tries until all of a batch are sent, or the end. After a failure it sends fewer at
 // once: all may be more than the receiver takes in one request.
 func (o *Outbox) deliver(list []journal.Audit, lost int64) {
-	part := len(list)
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	pause := firstPause
+	for len(list) > 0 {
+		part := min(o.part, len(list))
 		sent, err := o.send(list[:part])
 		list = list[sent:]
 		if sent > 0 {
 			pause = firstPause
 		}
-		if len(list) == 0 {
-			return
-		}
 		if sent == part {
-			part = min(2*part, len(list))
+			o.widen(part)
 			continue
 		}
-		part = max(1, min(part, len(list))/2)
-		o.tell("audit records cannot be sent, and wait", "lost", int(o.lost.Load()), err)
+		if pause > firstPause || part == 1 { // else they may only be too many
+			o.tell("audit records cannot be sent, and wait", "lost", int(o.lost.Load()), err)
+		}
+		o.part, o.taken = max(1, part/2), 0
 		if !o.rest(pause) {
 			o.lose(len(list), lost)
 			return
 		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// widen has more sent at once where as many as were tried have been taken for a while. A
+// shorter list says nothing of that.
+func (o *Outbox) widen(part int) {
+	if part < o.part {
+		return
+	}
+	if o.taken++; o.taken == widenAfter {
+		o.part, o.taken = min(2*o.part, maxBatch), 0
 	}
 }
 
