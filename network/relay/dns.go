@@ -304,10 +304,11 @@ func (s *session) lookUpExact(name string, addr netip.Addr, kind dnsmessage.Type
 	return reply{a: addr}
 }
 
-// proxied says whether connections to a granted name go through a proxy, on any of its ports.
+// proxied says whether connections to a granted name go through a proxy, on any port that
+// it or a wildcard is granted.
 func (s *session) proxied(name string) bool {
 	for _, g := range s.spec.Grants {
-		if g.Host != name {
+		if !g.Matches(name) {
 			continue
 		}
 		for _, port := range g.Ports {

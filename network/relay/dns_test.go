@@ -307,20 +307,22 @@ func FuzzAnswer(f *testing.F) {
 func TestNamesThatAProxyLooksUp(t *testing.T) {
 	for _, test := range []struct {
 		proxy httpproxy.Config
-		port  uint16
+		port  uint16 // of the name
+		wild  uint16 // of a wildcard
 		code  dnsmessage.RCode
 	}{
-		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128"}, 80, dnsmessage.RCodeSuccess},
-		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128"}, 443, dnsmessage.RCodeNameError},
-		{httpproxy.Config{HTTPSProxy: "http://proxy.test:3128"}, 80, dnsmessage.RCodeNameError},
-		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128", HTTPSProxy: "http://proxy.test:3128", NoProxy: "a.test:443"}, 80, dnsmessage.RCodeSuccess},
+		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128"}, 80, 443, dnsmessage.RCodeSuccess},
+		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128"}, 443, 80, dnsmessage.RCodeSuccess},
+		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128"}, 443, 443, dnsmessage.RCodeNameError},
+		{httpproxy.Config{HTTPSProxy: "http://proxy.test:3128"}, 80, 80, dnsmessage.RCodeNameError},
+		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128", HTTPSProxy: "http://proxy.test:3128", NoProxy: "a.test:443"}, 80, 443, dnsmessage.RCodeSuccess},
 	} {
 		var asked atomic.Int64
 		w := newWorld(&test.proxy)
 		w.resolver = saying(t, &asked, func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeNameError })
-		s, _ := newSession(t, w, network.Limits{}, network.Grant{Host: "a.test", Ports: []uint16{test.port}})
+		s, _ := newSession(t, w, network.Limits{}, network.Grant{Host: "a.test", Ports: []uint16{test.port}}, network.Grant{Host: "*.test", Ports: []uint16{test.wild}})
 		if got := unpack(t, s.answerQuery(query(t, "a.test.", dnsmessage.TypeA, false))); got.RCode != test.code {
-			t.Errorf("%+v: port %d: %s", test.proxy, test.port, got.RCode)
+			t.Errorf("%+v: ports %d and %d: %s", test.proxy, test.port, test.wild, got.RCode)
 		}
 	}
 }
