@@ -109,7 +109,7 @@ func (v *View) Print(text string) {
 // Lock takes the screen and clears it of what is drawn.
 func (v *View) Lock() {
 	v.screen.Lock()
-	v.write(v.erase())
+	v.write(v.erase(v.away()))
 	v.drawn = nil
 }
 
@@ -134,18 +134,19 @@ func (v *View) Close() {
 // draw brings the screen up to date in one write. Its caller holds the screen.
 func (v *View) draw() {
 	columns, rows := v.size()
+	away := v.live && v.away() // once: it may change meanwhile
 	var lines []string
 	v.mu.Lock()
 	text := v.printed.String()
 	v.printed.Reset()
-	if v.live && !v.away() {
+	if v.live && !away {
 		lines = v.calls.lines(time.Now(), columns-1, rows-1)
 	}
 	v.mu.Unlock()
 	if text == "" && len(lines) == 0 && len(v.drawn) == 0 {
 		return
 	}
-	text = v.erase() + text + strings.Join(lines, "\r\n")
+	text = v.erase(away) + text + strings.Join(lines, "\r\n")
 	v.drawn = v.drawn[:0]
 	for _, line := range lines {
 		v.drawn = append(v.drawn, width(line))
@@ -164,8 +165,8 @@ func (v *View) write(text string) {
 // erase goes back to where the drawn lines begin. A terminal that has become
 // narrower has broken them. In the background they are left alone: others have
 // written below them.
-func (v *View) erase() string {
-	if len(v.drawn) == 0 || v.away() {
+func (v *View) erase(away bool) string {
+	if len(v.drawn) == 0 || away {
 		return ""
 	}
 	columns, _ := v.size()

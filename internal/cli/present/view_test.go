@@ -245,6 +245,29 @@ func TestDrawInTheBackground(t *testing.T) {
 	}
 }
 
+// The terminal may change hands while something is drawn: that is then looked at once.
+func TestDrawWhileTheTerminalChangesHands(t *testing.T) {
+	s := &screen{columns: 60, rows: 10}
+	v := still(t, s, Options{Live: true})
+	reads := 0
+	v.away = func() bool { reads++; return reads%2 == 0 }
+	take(v, queued("a", "x"), queued("b", "y"))
+	for want := 1; want <= 4; want++ {
+		v.screen.Lock()
+		v.draw()
+		v.screen.Unlock()
+		if reads != want {
+			t.Fatalf("%d reads for %d drawings", reads, want)
+		}
+		if want > 2 { // what was drawn before the background is the shell's
+			continue
+		}
+		if got, drawn := s.text(), "a  queued   x\nb  queued   y"; got != drawn {
+			t.Errorf("got\n%s\nwant\n%s", got, drawn)
+		}
+	}
+}
+
 // A View that is not live prints and draws nothing.
 func TestPlain(t *testing.T) {
 	s := &screen{t: t, columns: 60, rows: 10}
