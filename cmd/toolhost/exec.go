@@ -26,7 +26,8 @@ func newExec() *cobra.Command {
 byte for byte; on a terminal, control sequences other than colours are escaped, and
 a job in the background gets input only when it is brought to the foreground.
 With --json the result is on stdout instead, with the head and tail of both streams.
-With --events stderr has the events alone, and what the command writes there in them.
+With --events stderr has the events alone, and what the command writes there in them,
+as far as events hold it: 4 MiB of output, and "missed" counts the rest.
 
 ` + exitDescription,
 		Example: "  toolhost exec --timeout 10s --memory 256MiB -- make test",
