@@ -103,7 +103,7 @@ func (n *preparation) checkTool(ctx context.Context) error {
 }
 
 // findTool is nil for what has no description: a plain command, a Describe, a process
-// without a call, and an adapter that needs secrets which have not come.
+// without a call, and an adapter of a call whose secrets have not come.
 func (n *preparation) findTool(ctx context.Context) (*describe.Tool, error) {
 	if tool := n.CommandTool(); tool != nil {
 		return tool.Checked(), nil
