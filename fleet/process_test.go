@@ -31,6 +31,9 @@ import (
 // demandVariable has the plugin end at once unless its KEY is this.
 const demandVariable = "TOOLHOST_TEST_DEMAND"
 
+// hangVariable has the plugin note in this file that it was asked, and never answer.
+const hangVariable = "TOOLHOST_TEST_HANG"
+
 // workerVariable has the test binary be a worker with these settings, in JSON.
 const workerVariable = "TOOLHOST_TEST_WORKER"
 
@@ -54,6 +57,17 @@ func count(_ context.Context, in text, out *plugin.Output) (text, error) {
 	return in, out.Textf("%d", counted.Add(1))
 }
 
+func hang(file string) {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.WriteString("asked\n")
+	}
+	if err != nil {
+		panic(err)
+	}
+	wait.Forever()
+}
+
 // settings are a worker's. It is labelled pool=soak, lets calls write to Write, and has two
 // slots unless it has others.
 type settings struct {
@@ -69,6 +83,9 @@ func TestMain(m *testing.M) {
 		if want := os.Getenv(demandVariable); os.Getenv("KEY") != want {
 			fmt.Fprintln(os.Stderr, "wrong key")
 			os.Exit(1)
+		}
+		if file := os.Getenv(hangVariable); file != "" {
+			hang(file)
 		}
 		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, echo), plugin.NewTool(plugin.Tool{Name: "ask"}, ask), plugin.NewTool(plugin.Tool{Name: "count"}, count))
 		return

@@ -7,12 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/worker"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
@@ -63,12 +68,64 @@ func TestSecretsOfAnAdapterOnAWorker(t *testing.T) {
 		Tool: supervisor.Tool{Path: self, Name: "echo", Adapter: true}, Arguments: json.RawMessage(`{"text":"it is here"}`), Meta: json.RawMessage(`{"dev.toolhost/timeoutMs":120000}`),
 		Env: []string{demandVariable + "=hidden-value"}, Secrets: []supervisor.Secret{{Variable: "KEY", Value: "hidden-value"}},
 	}
+	overhears, _ := w.dial(filepath.Join(w.dir, "caller"))
+	var said atomic.Int64
+	w.subscribe(overhears, link.FrameSubject(w.key.Public(), "w1", "*"), func(m *nats.Msg) {
+		frames, _ := link.Frames(m.Data)
+		for _, f := range frames {
+			if begun := f.GetStarted(); begun != nil {
+				said.Store(begun.TimeoutMs)
+			}
+		}
+	})
+	if err := overhears.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	if got := w.call(r); !got.OK() || got.Text() != "it is here" || *got.Timing.TimeoutMs != time.Minute.Milliseconds() {
 		t.Errorf("%s %s %q", got.Status, got.Message, got.Text())
+	}
+	wait.Until(t, "the worker says how long the call may take", func() bool { return said.Load() == time.Minute.Milliseconds() })
+	lacking := r
+	lacking.Tool.Args = []string{"--", "/nowhere/server"}
+	if got := w.call(lacking); got.Status != api.StatusStartFailed || !strings.Contains(got.Message, "no worker takes it: w1: no tool at /nowhere/server") {
+		t.Errorf("%s %s", got.Status, got.Message)
 	}
 	r.Timeout = 2 * time.Minute
 	if got := w.call(r); got.Status != api.StatusPolicyViolation || !strings.Contains(got.Message, "--max-timeout") {
 		t.Errorf("%s %s", got.Status, got.Message)
+	}
+}
+
+// An abort does not wait for a server that is asked what it is.
+func TestAnAbortWhileAServerWithSecretsIsAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	asked := filepath.Join(dir, "asked")
+	w.work("w1", func(c *worker.Config) { c.Adapter, c.Ceilings.Write = self, []string{dir} })
+	c := w.fleet.Start(t.Context(), supervisor.Request{
+		Tool: supervisor.Tool{Path: self, Name: "echo", Adapter: true, DescribeTimeout: time.Hour}, Arguments: json.RawMessage(`{"text":"it is here"}`), Timeout: time.Hour,
+		Env: []string{demandVariable + "=hidden-value", hangVariable + "=" + asked}, Secrets: []supervisor.Secret{{Variable: "KEY", Value: "hidden-value"}},
+		Sandbox: &supervisor.Policy{Write: []string{dir}}, Placement: supervisor.Placement{Where: map[string]string{"worker": "w1"}},
+	})
+	wait.Until(t, "the server is asked", func() bool {
+		select {
+		case <-c.Done():
+			return true
+		default:
+		}
+		_, err := os.Stat(asked)
+		return err == nil
+	})
+	c.Abort(api.ReasonUser)
+	await(t, c.Done())
+	times, err := os.ReadFile(asked)
+	if got := c.Result(); got.Status != api.StatusCancelled || got.Reason != api.ReasonUser || err != nil || string(times) != "asked\n" {
+		t.Errorf("%s %s %s; it was asked: %q, %v", got.Status, got.Reason, got.Message, times, err)
 	}
 }
 

@@ -277,7 +277,7 @@ func (c *remote) frame(ctx context.Context, a *attempt, f *fleetv1.Frame) {
 	case *fleetv1.Frame_Started:
 		c.state.Started(a.n)
 		if has && chosen == a.n {
-			if c.started == nil {
+			if c.started == nil || c.started.TimeoutMs != what.Started.GetTimeoutMs() { // with secrets it is known late
 				c.begun = now()
 			}
 			c.started, c.ready = what.Started, cmp.Or(c.ready, what.Started.GetReady())

@@ -48,8 +48,8 @@ func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, e
 }
 
 // PrepareOffer is Prepare of a call whose secrets have no values of theirs yet. It is to be
-// closed, and the call started by Supervisor.Start with them: an adapter, which has the
-// secrets also when it is asked about the tool, is asked then.
+// closed, and the call prepared anew with them: an adapter, which has the secrets also when it
+// is asked about the tool, is asked then.
 func (s *Supervisor) PrepareOffer(ctx context.Context, request Request) (*Prepared, error) {
 	return s.prepare(ctx, request, prepare.ForOffer, func(*prepare.Prepared) {})
 }

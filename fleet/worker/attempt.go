@@ -31,6 +31,8 @@ type attempt struct {
 	lease  *sandbox.Lease // of one that starts
 	told   int            // aborts so far; a second one kills
 	reason api.Reason     // of the first
+	// cancel ends what comes before runs, once the call is begun.
+	cancel context.CancelCauseFunc
 	runs   *supervisor.Call
 	// out is written once, before the tool starts.
 	out atomic.Pointer[outlet]
@@ -49,13 +51,19 @@ func (a *attempt) giveUp() {
 }
 
 // start begins the call. The secrets of one that has some were not known when it was
-// planned, so it is planned anew.
-func (a *attempt) start(host *supervisor.Supervisor, own supervisor.Own) *supervisor.Call {
-	if len(a.request.Secrets) == 0 {
-		return a.call.Start(context.Background(), own)
+// planned, so it is planned anew, which ctx ends.
+func (w *Worker) start(ctx context.Context, a *attempt, own supervisor.Own) *supervisor.Call {
+	call := a.call
+	if len(a.request.Secrets) > 0 {
+		a.call.Close()
+		var err error
+		if call, err = w.host.Prepare(ctx, own.Of(a.request)); err == nil {
+			w.mu.Lock()
+			a.begun = w.begunOf(call)
+			w.mu.Unlock()
+		}
 	}
-	a.call.Close()
-	return host.Start(context.Background(), own.Of(a.request))
+	return call.Start(context.Background(), own) // running aborts it
 }
 
 // outlet sends what comes of a call, and keeps it until the caller has it.
@@ -93,8 +101,11 @@ func (a *attempt) abort(reason api.Reason, atOnce bool) {
 		most = 2
 	}
 	for a.reason = cmp.Or(a.reason, reason); a.told < most; a.told++ {
-		if a.runs != nil {
+		switch {
+		case a.runs != nil:
 			a.runs.Abort(a.reason)
+		case a.cancel != nil:
+			a.cancel(supervisor.AbortCause(a.reason))
 		}
 	}
 }

@@ -3,6 +3,9 @@ package worker
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -57,10 +60,14 @@ func (w *Worker) plan(raw []byte, soon bool) (p planned, why fleetv1.Why, err er
 	}
 	over := w.config.Ceilings.CheckTimeout(p.call.Timeout().Timeout)
 	switch {
-	case len(p.request.Secrets) > 0 && p.request.Tool.Adapter: // what its arguments and the tool ask for is not known yet
+	case p.asksLater():
 		if over != nil {
 			p.giveUp()
 			return p, fleetv1.Why_WHY_CEILING, over
+		}
+		if err := w.lacksServer(p.request); err != nil {
+			p.giveUp()
+			return p, whyOf(err), err
 		}
 		w.boundTimeout(&p)
 	case over != nil:
@@ -69,6 +76,25 @@ func (w *Worker) plan(raw []byte, soon bool) (p planned, why fleetv1.Why, err er
 		}
 	}
 	return p, fleetv1.Why_WHY_UNSPECIFIED, nil
+}
+
+// asksLater says whether what the tool and its arguments ask for is not known before the
+// secrets are here.
+func (p *planned) asksLater() bool { return len(p.request.Secrets) > 0 && p.request.Tool.Adapter }
+
+// lacksServer is why an adapter that is not asked yet could start nothing here, as far as that
+// is known: a PATH of the call's own, or a path below its folder, is for the adapter to follow.
+func (w *Worker) lacksServer(r supervisor.Request) error {
+	i := slices.Index(r.Tool.Args, "--")
+	if i < 0 || i+1 == len(r.Tool.Args) {
+		return nil
+	}
+	name := r.Tool.Args[i+1]
+	if strings.Contains(name, "/") != filepath.IsAbs(name) || slices.ContainsFunc(r.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
+		return nil
+	}
+	_, err := w.host.Program(r)
+	return err
 }
 
 // boundTimeout has the ceiling cut what is asked for.

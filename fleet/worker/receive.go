@@ -154,8 +154,10 @@ func (w *Worker) prepare(a *attempt, raw []byte, soon bool) {
 		w.expire(a, never)
 	}
 	if a.planned, a.preparing = p, false; err == nil {
-		a.begun = begunOf(p.call)
-		a.begun.Ready = w.ready
+		a.begun = w.begunOf(p.call)
+		if p.asksLater() {
+			a.begun.TimeoutMs = milliseconds(p.call.Timeout().Max)
+		}
 	}
 	switch {
 	case a.state == start.Refused || a.waits: // it was given up meanwhile, or waits
@@ -329,20 +331,6 @@ func (w *Worker) notYet(a *attempt) {
 		f.What = &fleetv1.Frame_Queued{Queued: &fleetv1.Queued{Waiting: int32(len(w.line))}}
 	}
 	w.say(w.control, a, f)
-}
-
-// begin starts the tool.
-func (w *Worker) begin(a *attempt) {
-	o := &outlet{kick: make(chan struct{}, 1), nobody: make(chan struct{}), questions: newQuestions()}
-	a.out.Store(o)
-	a.asked = nil
-	w.calls.Go(func() {
-		w.traced(a, func() (*api.Result, time.Time) { return w.run(a, o) })
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.unread--                         // see ended
-		a.planned, a.runs = planned{}, nil // it is remembered, and needs to hold nothing
-	})
 }
 
 // live are the attempts that the ledger must still know.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"iter"
 	"runtime"
 	"time"
@@ -14,16 +15,33 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
+// begin starts the tool.
+func (w *Worker) begin(a *attempt) {
+	o := &outlet{kick: make(chan struct{}, 1), nobody: make(chan struct{}), questions: newQuestions()}
+	a.out.Store(o)
+	a.asked = nil
+	ctx, cancel := context.WithCancelCause(context.Background())
+	a.cancel = cancel
+	w.calls.Go(func() {
+		defer cancel(nil)
+		w.traced(a, func() (*api.Result, time.Time) { return w.run(ctx, a, o) })
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.unread--                                        // see ended
+		a.planned, a.cancel, a.runs = planned{}, nil, nil // it is remembered, and needs to hold nothing
+	})
+}
+
 // run makes the call and sends what comes of it. It returns when the caller has the
 // result, or is not expected to take it any more.
-func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time) {
+func (w *Worker) run(ctx context.Context, a *attempt, o *outlet) (result *api.Result, ended time.Time) {
 	defer o.done.Store(true)
 	events := make(chan api.Event, eventBuffer)
 	own := supervisor.Own{Meta: a.request.Meta, Events: events, Lease: a.lease}
 	if a.Asks {
 		own.Ask = o.questions.ask
 	}
-	call := a.start(w.host, own)
+	call := w.start(ctx, a, own)
 	w.running(a, call)
 	runtime.Gosched() // the call may go first
 	out := newBurst(a.Quiet, func(f *fleetv1.Frame) { w.say(w.data, a, f) })
