@@ -181,7 +181,7 @@ func (s *Supervisor) describeRequest(request Request, profile budget.Profile) Re
 		Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile), Profiles: request.Profiles,
 	}
 	if request.Tool.Adapter {
-		asked.Dir, asked.Sandbox, asked.Secrets = request.Dir, withoutData(request.Sandbox), request.Secrets
+		asked.Dir, asked.Sandbox, asked.Secrets, asked.Lease = request.Dir, withoutData(request.Sandbox), request.Secrets, request.Lease
 		if keep := request.Keep; keep != nil && keep.Once && request.Lock.File == "" {
 			asked.Keep = keep
 		}

@@ -20,8 +20,8 @@ const (
 
 // flightKey is equal for requests whose Describe has the same outcome, failures included.
 func flightKey(key string, request Request) describe.Key {
-	all := fmt.Appendf(nil, "%q %q %q %+v %+v %+v %d %+v %d %q", key, request.Env, request.Dir, request.Limits, request.Sandbox, request.Timeouts, request.Timeout,
-		request.Profiles, request.Tool.DescribeTimeout, stamps(request))
+	all := fmt.Appendf(nil, "%q %q %q %+v %+v %+v %d %+v %d %q %q", key, request.Env, request.Dir, request.Limits, request.Sandbox, request.Timeouts, request.Timeout,
+		request.Profiles, request.Tool.DescribeTimeout, stamps(request), request.Lease.Name())
 	for _, s := range request.Secrets { // a Secret prints without its value
 		all = fmt.Appendf(all, " %q %t %q", s.Variable, s.File, s.Value)
 	}

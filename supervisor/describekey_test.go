@@ -3,6 +3,7 @@ package supervisor
 import (
 	"testing"
 
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
 )
 
@@ -24,6 +25,16 @@ func TestADescribeIsThatOfItsSecrets(t *testing.T) {
 		if key(one) == key(other) {
 			t.Errorf("the %s is not in the key", name)
 		}
+	}
+	lease, err := sandbox.NewLease("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Close()
+	var leased Request
+	leased.Lease = lease
+	if flightKey("", leased) == flightKey("", Request{}) {
+		t.Error("the lease is not in the key, with which it ends")
 	}
 	if key(one) == key(one, one) || key(one) == key() {
 		t.Error("the number is not in the key")
