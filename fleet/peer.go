@@ -167,14 +167,16 @@ func (f *Fleet) echo() {
 // it.
 func (p *peer) state(life string) place.State {
 	switch {
-	case p.cut || p.watch.Silent(p.since, now()) >= suspectAfter:
+	case p.watch.Silent(p.since, now()) >= suspectAfter:
+		return place.Suspect
+	case p.beat.Draining, p.drain == p.epoch: // it takes nothing, whatever else it is
+		return place.Draining
+	case p.cut:
 		return place.Suspect
 	case p.beat.Protocol != link.Protocol:
 		return place.Incompatible
 	case !slices.Contains(p.beat.Hears, life):
 		return place.Suspect
-	case p.beat.Draining, p.drain == p.epoch:
-		return place.Draining
 	}
 	return place.Taking
 }

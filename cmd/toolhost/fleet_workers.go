@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
@@ -130,7 +131,7 @@ func gone(ctx context.Context, daemon *remote, worker string) error {
 }
 
 // deadAfter is when a worker that is not heard is not waited for any more: the longest lease
-// that one can have, after which nothing of this daemon's runs there.
+// that one can have.
 const deadAfter = time.Minute
 
 // isGone says whether a worker that is to drain has done so; an error is that it will not.
@@ -140,10 +141,12 @@ func isGone(list []api.Worker, worker string) (bool, error) {
 		return true, nil
 	}
 	switch silent := time.Duration(list[i].SilentMs) * time.Millisecond; {
-	case list[i].State == api.WorkerTaking: // the life that was asked takes nothing
-		return false, fmt.Errorf("worker %s was started again, and takes calls: drain it again", worker)
+	case list[i].State == api.WorkerTaking: // what was asked takes nothing
+		return false, exit.With(exit.Failed, fmt.Errorf("worker %s takes calls, for it was started again, or the daemon was: drain it again", worker))
+	case list[i].State == api.WorkerIncompatible:
+		return false, exit.With(exit.Failed, fmt.Errorf("worker %s was started again, with another release", worker))
 	case silent > deadAfter:
-		return false, fmt.Errorf("worker %s has not drained: it was not heard for %s, and may have died: toolhost doctor --fleet says more", worker, silent.Round(time.Second))
+		return false, exit.With(exit.Failed, fmt.Errorf("worker %s has not drained: it was not heard for %s, and may have died: toolhost doctor --fleet says more", worker, silent.Round(time.Second)))
 	}
 	return false, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 )
 
 // A worker that is to drain is waited for until it has, or cannot any more.
@@ -19,13 +20,17 @@ func TestAWorkerThatIsToDrain(t *testing.T) {
 		"it drains":                 {api.Worker{Name: "w1", State: api.WorkerDraining}, false, ""},
 		"it goes on for others":     {api.Worker{Name: "w1", State: api.WorkerDrained}, true, ""},
 		"it has ended":              {api.Worker{Name: "w2", State: api.WorkerTaking}, true, ""},
-		"it was started again":      {api.Worker{Name: "w1", State: api.WorkerTaking}, false, "worker w1 was started again, and takes calls"},
+		"it was started again":      {api.Worker{Name: "w1", State: api.WorkerTaking}, false, "worker w1 takes calls, for it was started again"},
+		"it came back otherwise":    {api.Worker{Name: "w1", State: api.WorkerIncompatible}, false, "with another release"},
 		"it is silent for a moment": {api.Worker{Name: "w1", State: api.WorkerSuspect, SilentMs: 20_000}, false, ""},
 		"it is silent for long":     {api.Worker{Name: "w1", State: api.WorkerSuspect, SilentMs: 61_000}, false, "it was not heard for 1m1s"},
 	} {
 		over, err := isGone([]api.Worker{of.worker}, "w1")
 		if over != of.over || (err != nil) != (of.fails != "") || err != nil && !strings.Contains(err.Error(), of.fails) {
 			t.Errorf("%s: %t, %v", name, over, err)
+		}
+		if err := (&remote{socket: "s"}).failure(err); err != nil && (exit.Of(err).Code != exit.Failed || strings.Contains(err.Error(), "its socket")) {
+			t.Errorf("%s: the command fails with %v", name, err)
 		}
 	}
 }
