@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 )
@@ -178,7 +179,11 @@ func (c *remote) never(a *attempt, n *fleetv1.Never) {
 		c.mayTry(a)
 		return
 	}
-	c.refused(a, whyNever(n), n)
+	kept := &fleetv1.Never{Why: n.GetWhy()} // of a busy one there may be many
+	if n.GetWhy() == fleetv1.Why_WHY_CANNOT && len(n.Result) <= portable.MaxRefusal {
+		kept.Result = n.Result
+	}
+	c.refused(a, whyNever(n), kept)
 }
 
 // mayTry lets a worker be asked again.

@@ -173,20 +173,20 @@ func (j *Joiner) Result(most int64) (*api.Result, error) {
 	return r, nil
 }
 
-// maxRefusal bounds the JSON of a refusal.
-const maxRefusal = 256 << 10
+// MaxRefusal bounds the JSON of a refusal.
+const MaxRefusal = 256 << 10
 
 // WriteRefusal is the result of a call that is refused as JSON, for one message: of a long
 // one without what its program has printed. nil is one that is too long all the same.
 func WriteRefusal(r *api.Result) []byte {
 	raw, err := json.Marshal(r)
-	if len(raw) > maxRefusal {
+	if len(raw) > MaxRefusal {
 		short := *r
 		short.Output, short.Content = api.Output{}, []api.Content{}
 		short.Warnings = append(slices.Clone(r.Warnings), "what it has printed is too long to be sent")
 		raw, err = json.Marshal(&short)
 	}
-	if err != nil || len(raw) > maxRefusal {
+	if err != nil || len(raw) > MaxRefusal {
 		return nil
 	}
 	return raw
@@ -195,8 +195,8 @@ func WriteRefusal(r *api.Result) []byte {
 // ReadRefusal reads what WriteRefusal has written. A result that is not a refusal of the call
 // is an error.
 func ReadRefusal(raw []byte, call string) (*api.Result, error) {
-	if len(raw) > maxRefusal {
-		return nil, fmt.Errorf("the refusal has %d bytes, more than %d", len(raw), maxRefusal)
+	if len(raw) > MaxRefusal {
+		return nil, fmt.Errorf("the refusal has %d bytes, more than %d", len(raw), MaxRefusal)
 	}
 	r, err := read(raw, MaxElements)
 	if err == nil && (r.CallID != call || r.OK()) {
