@@ -69,9 +69,9 @@ func endOf(c *remote) time.Duration {
 	switch ms := c.started.GetTimeoutMs(); {
 	case c.aborted > 0:
 		end = c.ended
-	case c.state.Phase() == start.Committed:
+	case c.state.Phase() == start.Committed, c.started == nil:
 		end = c.placed + prepareWait
-	case ms > 0 && len(c.questions) == 0:
+	case ms > 0 && c.open == 0:
 		end = c.begun + c.waited + time.Duration(min(ms, 1<<40))*time.Millisecond
 	}
 	return max(end, c.came)
@@ -104,12 +104,14 @@ func (c *remote) look() {
 	s := c.f.heard(a)
 	quiet, since, patience := now()-a.answered, now()-c.sent, s.lease+c.grace()+lostMargin
 	switch {
-	case s.cut, now()-endOf(c) > patience+overdueMargin:
+	case s.cut:
 		c.lose(a, api.ReasonProtocol, "unknown")
 	case s.silent > patience && c.f.leaseOver(a, c.grace()):
 		c.lose(a, api.ReasonUnreachable, "no")
 	case s.silent > patience+time.Second:
 		c.lose(a, api.ReasonUnreachable, "unknown")
+	case now()-endOf(c) > patience+overdueMargin:
+		c.lose(a, api.ReasonProtocol, "unknown")
 	case s.moved && quiet > patience: // its later life does not answer
 		c.lose(a, api.ReasonWorkerDied, "unknown")
 	case since < goAgain:
@@ -117,6 +119,8 @@ func (c *remote) look() {
 		c.ask(a)
 	case c.aborted > 0 && c.state.Phase() == start.Running:
 		c.sendAbort(a)
+	case c.started == nil && c.state.Phase() == start.Running:
+		c.ask(a)
 	case c.ready == nil && len(c.questions) > 0: // the answer has the key to seal theirs for
 		c.ask(a)
 	case c.state.Phase() == start.Committed && c.goes < 3 && !c.state.Implied(n):
