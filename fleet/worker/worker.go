@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -202,7 +203,7 @@ func (w *Worker) beat() {
 			b.Drains = append(b.Drains, c.life)
 		}
 		if !c.twin.Over(now()) {
-			b.Trouble = twoOfOneKey
+			b.Trouble = cmp.Or(b.Trouble, twoOfOneKey+": it is "+c.key)
 		}
 	}
 	w.mu.Unlock()
