@@ -138,6 +138,10 @@ func (w *Worker) end(a *attempt, reason api.Reason) {
 	}
 }
 
+// keepRefusal is how long the result of a refusal is kept at least: until its caller does not
+// ask for it any more.
+const keepRefusal = 10 * time.Second
+
 // expire refuses an attempt that has not started; why is nil where nobody needs to know.
 func (w *Worker) expire(a *attempt, why *fleetv1.Never) {
 	next := a.state.Expire()
@@ -147,7 +151,7 @@ func (w *Worker) expire(a *attempt, why *fleetv1.Never) {
 	a.state, a.why = next, why
 	w.drop(a)
 	if why.GetResult() != nil { // it may be long, and the attempt is remembered
-		time.AfterFunc(w.config.Lease, func() {
+		time.AfterFunc(max(w.config.Lease, keepRefusal), func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			why.Result = nil
