@@ -196,7 +196,8 @@ func (f *Fleet) refuse(worker, why string) {
 }
 
 // answerLate answers what comes of an attempt that is over, so that its worker is done with it:
-// nobody waits for its end. It has ended, unless it was given up, or its call is lost.
+// nobody waits for its end. Its process has ended, unless the attempt was given up or its call
+// is lost: so it is aborted as well.
 func (f *Fleet) answerLate(id *fleetv1.Attempt, inbox string, frame *fleetv1.Frame) {
 	switch {
 	case frame.GetData() != nil:

@@ -138,7 +138,7 @@ func (c *remote) lost() *api.Result {
 func whyLost(worker string, reason api.Reason) string {
 	switch reason {
 	case api.ReasonUnreachable:
-		return "its worker " + worker + " was not heard any more while it ran"
+		return "its worker " + worker + " was not heard any more while it ran, or has no record of it"
 	case api.ReasonWorkerDied:
 		return "its worker " + worker + " has died while it ran"
 	}

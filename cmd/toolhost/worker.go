@@ -143,12 +143,12 @@ func leave(err error, drained <-chan struct{}, logger hclog.Logger) error {
 
 // endOnSignals closes first at the first signal, and has the worker end after --stop-wait from
 // then on, or at the second.
-func (f *workerFlags) endOnSignals(logger hclog.Logger, signals <-chan os.Signal, first chan<- struct{}, end func()) {
-	logger.Info("stopping", "signal", (<-signals).String())
+func (f *workerFlags) endOnSignals(logger hclog.Logger, caught <-chan os.Signal, first chan<- struct{}, end func()) {
+	logger.Info("stopping", "signal", (<-caught).String())
 	close(first)
 	select {
 	case <-time.After(f.wait):
-	case <-signals:
+	case <-caught:
 	}
 	end()
 }
