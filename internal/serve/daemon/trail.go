@@ -2,10 +2,7 @@ package daemon
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -169,23 +166,11 @@ func (t *trail) further(now bool) {
 // configured records which configuration is in force, with the hash of its files, so that
 // changes between two daemons show, too.
 func (t *trail) configured(action string, loaded *config.Loaded) {
-	t.add("daemon", action, cmp.Or(loaded.Path, "no file")+" sha256:"+hashOfFiles(loaded.Files), "")
+	t.add("daemon", action, cmp.Or(loaded.Path, "no file")+" sha256:"+loaded.Hash, "")
 }
 
 func (t *trail) notConfigured(err error) {
 	t.add("daemon", "config.reload", "", "not loaded: "+err.Error())
-}
-
-// hashOfFiles returns the hash of their contents, in order. A file that cannot be read
-// counts as empty: it was readable before.
-func hashOfFiles(paths []string) string {
-	sum := sha256.New()
-	for _, path := range paths {
-		raw, _ := os.ReadFile(path)
-		fmt.Fprintf(sum, "%d %s %d ", len(path), path, len(raw))
-		sum.Write(raw)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // close sends what waits.

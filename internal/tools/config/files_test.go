@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
@@ -280,5 +282,24 @@ func TestSecretRead(t *testing.T) {
 		if err == nil || got != "" || !strings.Contains(err.Error(), "secret s") || strings.Contains(err.Error(), "a\x00b") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// The hash is that of what was read, includes among it, and of where it was.
+func TestHash(t *testing.T) {
+	hash := func(included string) string {
+		l, err := loadFiles(t, map[string]string{"/etc/th/toolhost.yaml": "include: [more.yaml]\n", "/etc/th/more.yaml": included})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Hash
+	}
+	const text = "turn: {maxCalls: 5}\n"
+	want := sha256.Sum256([]byte("21 /etc/th/toolhost.yaml 21 include: [more.yaml]\n17 /etc/th/more.yaml 20 " + text))
+	if got := hash(text); got != hex.EncodeToString(want[:]) {
+		t.Errorf("%s", got)
+	}
+	if hash(text) == hash("turn: {maxCalls: 6}\n") {
+		t.Error("what an included file says is not in the hash")
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"hash"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ type loader struct {
 	reader
 	root  *group
 	files []*file
+	sum   hash.Hash
 	// sources are what the patterns of includes depend on.
 	sources []string
 }
@@ -41,6 +43,7 @@ func (l *loader) load(f *file, from *node, above []string) {
 		l.about(f, from, fmt.Sprintf("cannot be read: %v: %s", err, remedy))
 		return
 	}
+	fmt.Fprintf(l.sum, "%d %s %d %s", len(f.path), f.path, len(raw), raw)
 	if wrong := l.machine.trust(f.path, info); wrong != "" {
 		l.about(f, from, wrong)
 		return

@@ -2,6 +2,8 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"strings"
 	"time"
@@ -50,6 +52,8 @@ type Loaded struct {
 	// absolute, Path among them.
 	Path  string
 	Files []string
+	// Hash is the SHA-256 of Files and of what was read from them, in hexadecimal.
+	Hash string
 	// Sources are what else decides what a Load reads: the folders and the finds of
 	// the patterns of includes, and the files that Lookup finds by itself.
 	Sources []string
@@ -121,6 +125,7 @@ func Load(o Options) (*Loaded, error) {
 	for _, f := range l.files {
 		b.loaded.Files = append(b.loaded.Files, f.path)
 	}
+	b.loaded.Hash = hex.EncodeToString(l.sum.Sum(nil))
 	files, folders := m.Standard()
 	b.loaded.Sources, b.loaded.Folders = append(l.sources, files...), folders
 	return b.loaded, l.report.err()
@@ -128,7 +133,7 @@ func Load(o Options) (*Loaded, error) {
 
 // read reads the file that is named, or found, with all that it includes.
 func read(m Machine, named string) *builder {
-	l := &loader{reader: reader{machine: m, report: &report{}, asked: map[string]bool{}}, root: newGroup("", nil, nil)}
+	l := &loader{reader: reader{machine: m, report: &report{}, asked: map[string]bool{}}, root: newGroup("", nil, nil), sum: sha256.New()}
 	name, path := m.Lookup(named)
 	if path != "" {
 		l.load(newFile(name, path), nil, nil)
