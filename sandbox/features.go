@@ -200,7 +200,7 @@ func (f Features) Runtime(path string) bool {
 		if strings.HasPrefix(dir, "/etc") {
 			continue
 		}
-		if within(filepath.Clean(path), dir) {
+		if Within(filepath.Clean(path), dir) {
 			return true
 		}
 	}

@@ -113,7 +113,7 @@ func (j *judge) checkIdentity(o *opened, target string, write bool) error {
 		leads = "it is a link to " + o.path
 	}
 	for _, tree := range reserved.trees {
-		if within(o.path, tree) {
+		if Within(o.path, tree) {
 			return fmt.Errorf("%s, and %s is always the sandbox's own", leads, tree)
 		}
 	}
@@ -135,7 +135,7 @@ func (j *judge) checkBelow(o *opened, write bool) error {
 		return nil
 	}
 	for _, m := range j.mounts {
-		if m.at != o.path && within(m.at, o.path) && kernelTypes[m.typ] {
+		if m.at != o.path && Within(m.at, o.path) && kernelTypes[m.typ] {
 			return fmt.Errorf("%s in it is of a file system that is the kernel's own (%s); name what is needed beside it", m.at, m.typ)
 		}
 	}
@@ -144,7 +144,7 @@ func (j *judge) checkBelow(o *opened, write bool) error {
 			continue
 		}
 		for _, view := range j.mounts.views(p.opened, false) {
-			if within(view, o.path) {
+			if Within(view, o.path) {
 				return fmt.Errorf("%s in it is %s, and the sandbox has its own; name what is needed beside it", view, p.path)
 			}
 		}
@@ -154,7 +154,7 @@ func (j *judge) checkBelow(o *opened, write bool) error {
 
 func checkReserved(target string) error {
 	for _, tree := range reserved.trees {
-		if within(target, tree) {
+		if Within(target, tree) {
 			return fmt.Errorf("cannot grant %s: %s is always the sandbox's own", target, tree)
 		}
 	}

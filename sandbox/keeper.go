@@ -114,7 +114,7 @@ func (k *keeper) cover(o *opened, name string, kind maskKind) error {
 			return err
 		}
 		for _, view := range views {
-			if !within(view, g.source) {
+			if !Within(view, g.source) {
 				continue
 			}
 			k.masks = append(k.masks, newMask(g, o, view, kind))
@@ -146,7 +146,7 @@ func (k *keeper) pin(g grant, view string) error {
 	if !g.write {
 		return nil
 	}
-	for dir := filepath.Dir(view); dir != g.source && within(dir, g.source); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(view); dir != g.source && Within(dir, g.source); dir = filepath.Dir(dir) {
 		o, err := openOwn(dir)
 		if o == nil {
 			return fmt.Errorf("cannot keep %s in its place: %w", dir, cmp.Or(text.Cause(err), errMoved))
@@ -190,7 +190,7 @@ func (k *keeper) wayTo(path string) (missing string, err error) {
 func (k *keeper) holds(link string) bool {
 	return slices.ContainsFunc(slices.Concat(k.own.Hidden, k.own.Fixed, k.own.Made), func(path string) bool {
 		real := lookup.Real(path)
-		return real != link && within(link, real)
+		return real != link && Within(link, real)
 	})
 }
 
@@ -207,7 +207,7 @@ func (k *keeper) writes(folder string) (target string, ok bool) {
 	_ = o.file.Close()
 	for _, view := range r.held.mounts.views(o, false) {
 		for _, g := range r.lends() {
-			if g.write && within(view, g.source) {
+			if g.write && Within(view, g.source) {
 				return g.named(), true
 			}
 		}

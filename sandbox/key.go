@@ -79,7 +79,7 @@ func (h *held) mountsBelow(path string) (list []mountPoint) {
 		return nil
 	}
 	for _, m := range h.mounts {
-		if m.at != path && within(m.at, path) {
+		if m.at != path && Within(m.at, path) {
 			list = append(list, m)
 		}
 	}

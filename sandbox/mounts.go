@@ -56,16 +56,16 @@ func (t mountTable) find(id uint64) (mountPoint, bool) {
 // parts of it: bind mounts show one folder in several places.
 func (t mountTable) views(o *opened, parts bool) (paths []string) {
 	own, ok := t.find(o.id.mount)
-	if !ok || !within(o.path, own.at) {
+	if !ok || !Within(o.path, own.at) {
 		return []string{o.path}
 	}
 	inside := filepath.Join(own.root, strings.TrimPrefix(o.path, own.at))
 	for _, m := range t {
 		switch {
 		case m.device != own.device:
-		case within(inside, m.root):
+		case Within(inside, m.root):
 			paths = append(paths, filepath.Join(m.at, strings.TrimPrefix(inside, strings.TrimSuffix(m.root, "/"))))
-		case parts && within(m.root, inside):
+		case parts && Within(m.root, inside):
 			paths = append(paths, m.at)
 		}
 	}

@@ -129,7 +129,7 @@ func outermost(masks []mask) (kept []mask) {
 	slices.SortStableFunc(masks, func(a, b mask) int { return cmp.Or(cmp.Compare(a.kind, b.kind), shorter(a, b)) })
 	for _, m := range masks {
 		covered := func(by mask) bool {
-			return by.grant == m.grant && (by.target == m.target || by.kind != pinned && within(m.target, by.target))
+			return by.grant == m.grant && (by.target == m.target || by.kind != pinned && Within(m.target, by.target))
 		}
 		if !slices.ContainsFunc(kept, covered) {
 			kept = append(kept, m)
@@ -203,7 +203,7 @@ func (r *Resolved) refuseOwn(g grant, o *opened, name string, views []string) er
 		return &OwnError{g.named(), name}
 	}
 	for _, view := range views {
-		if within(g.source, view) {
+		if Within(g.source, view) {
 			return &OwnError{g.named(), name}
 		}
 	}

@@ -77,7 +77,7 @@ func (p *placed) follow(l layout, all []placed) bool {
 
 // seen says whether path lies in what the call sees beside the grant.
 func (p *placed) seen(path string, l layout, all []placed) bool {
-	below := func(dir string) bool { return path != dir && within(path, dir) }
+	below := func(dir string) bool { return path != dir && Within(path, dir) }
 	return slices.ContainsFunc(l.binds, below) ||
 		slices.ContainsFunc(all, func(o placed) bool { return o.target != p.target && below(o.at) })
 }

@@ -159,11 +159,11 @@ func (p *Plan) Confined() bool { return p.confine }
 // Hides says whether a confined tool sees nothing of what the host has at path,
 // and could be granted it.
 func (p *Plan) Hides(path string) bool {
-	if !p.confine || !Showable(path) || within(path, Workspace) {
+	if !p.confine || !Showable(path) || Within(path, Workspace) {
 		return false
 	}
-	shown := func(m wire.Mount) bool { return m.Kind != wire.MountTmpfs && within(path, m.Target) }
-	link := func(l wire.Link) bool { return within(path, l.Path) }
+	shown := func(m wire.Mount) bool { return m.Kind != wire.MountTmpfs && Within(path, m.Target) }
+	link := func(l wire.Link) bool { return Within(path, l.Path) }
 	text := func(t wire.Text) bool { return path == t.Path }
 	return !slices.ContainsFunc(p.root.Mounts, shown) && !slices.ContainsFunc(p.root.Links, link) && !slices.ContainsFunc(p.root.Files, text)
 }

@@ -206,18 +206,18 @@ func (r Resolved) Warnings() (list []string) {
 
 // Covers says whether path is one that the call will see of the host's.
 func (r Resolved) Covers(path string) bool {
-	return slices.ContainsFunc(r.grants, func(g grant) bool { return within(path, g.target) })
+	return slices.ContainsFunc(r.grants, func(g grant) bool { return Within(path, g.target) })
 }
 
 // MayWrite says whether the call may write at path.
 func (r Resolved) MayWrite(path string) bool {
-	return r.writes(path, func(real, source string) bool { return within(real, source) })
+	return r.writes(path, func(real, source string) bool { return Within(real, source) })
 }
 
 // WritesBelow says whether a folder that the call may write to lies in path, at
 // any depth.
 func (r Resolved) WritesBelow(path string) bool {
-	return r.writes(path, func(real, source string) bool { return within(source, real) })
+	return r.writes(path, func(real, source string) bool { return Within(source, real) })
 }
 
 // KeepFrom refuses writing to folders which others are executed, or trusted, by.
@@ -269,7 +269,7 @@ func (r Resolved) Sources() iter.Seq2[string, bool] {
 // Holds says whether the call will see path as a folder, because something
 // granted is in it.
 func (r Resolved) Holds(path string) bool {
-	return slices.ContainsFunc(r.grants, func(g grant) bool { return within(g.target, path) })
+	return slices.ContainsFunc(r.grants, func(g grant) bool { return Within(g.target, path) })
 }
 
 func (p Policy) check() error {
@@ -303,7 +303,8 @@ func withoutLinks(path string) string {
 	return path
 }
 
-// within says whether path is dir or below it.
-func within(path, dir string) bool {
+// Within says whether path is dir or below it. Both are absolute and clean, as filepath.Clean
+// has them.
+func Within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -143,7 +143,7 @@ func TestGrantsAreMergedAndOrdered(t *testing.T) {
 	}
 	for i, g := range r.grants {
 		for _, later := range r.grants[i+1:] {
-			if within(g.target, later.target) {
+			if Within(g.target, later.target) {
 				t.Errorf("%s comes before %s, which it is below", g.target, later.target)
 			}
 		}
@@ -194,7 +194,7 @@ func FuzzWithin(f *testing.F) {
 		path, dir = filepath.Clean("/"+path), filepath.Clean("/"+dir)
 		rel, err := filepath.Rel(dir, path)
 		want := err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
-		if within(path, dir) != want {
+		if Within(path, dir) != want {
 			t.Fatalf("within(%s, %s) = %v", path, dir, !want)
 		}
 	})

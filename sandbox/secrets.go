@@ -58,7 +58,7 @@ func (p *Plan) hide(secrets []Secret) error {
 		return nil
 	}
 	for _, m := range p.root.Mounts {
-		if within(m.Target, SecretsDir) {
+		if Within(m.Target, SecretsDir) {
 			return fmt.Errorf("cannot show %s to the call: its secret files are in %s; leave out one of the two", m.Target, SecretsDir)
 		}
 	}

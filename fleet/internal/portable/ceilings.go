@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
@@ -95,10 +94,7 @@ func (c Ceilings) lets(path string, write bool) bool {
 	if !write {
 		allowed = slices.Concat(c.Read, c.Write)
 	}
-	return slices.ContainsFunc(allowed, func(one string) bool {
-		one = leadsTo(one)
-		return path == one || strings.HasPrefix(path, strings.TrimSuffix(one, "/")+"/")
-	})
+	return slices.ContainsFunc(allowed, func(one string) bool { return sandbox.Within(path, leadsTo(one)) })
 }
 
 func (c Ceilings) checkLimits(l supervisor.Limits) error {

@@ -181,15 +181,11 @@ func (b *builder) checkDir(t *Tool) {
 		return
 	}
 	for _, granted := range slices.Concat(t.Sandbox.Read, t.Sandbox.Write) {
-		if within(t.Dir, granted) || within(granted, t.Dir) {
+		if sandbox.Within(t.Dir, granted) || sandbox.Within(granted, t.Dir) {
 			return
 		}
 	}
 	b.complain(s.node, "dir %s is not granted: name it in read or write, too", s.text)
-}
-
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // checkData refuses limits of a workspace that has none.
