@@ -91,7 +91,7 @@ func (h *Host) open(ctx context.Context, c supervisor.Config) error {
 	}
 	//lint:ignore SA1019 it is what a test of the supervisor may still set
 	adapter := c.Adapter
-	c.Admission.Running = c.Admission.Slots() // of which tests have a test's own, and not the worker's
+	c.Admission.Running = c.Admission.Slots() // what the test has set, and not the worker's Slots
 	w, err := worker.Open(ctx, worker.Config{
 		Name: p.name, URL: p.url, KeyFile: keyFile, Callers: []string{p.caller.Public()}, Dir: filepath.Join(dir, "run"),
 		Slots: 256, Supervisor: c, Adapter: adapter, Logger: c.Logger, Ceilings: worker.Ceilings{

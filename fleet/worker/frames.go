@@ -64,13 +64,5 @@ func neverOf(why fleetv1.Why, err error, p *supervisor.Prepared) *fleetv1.Never 
 
 // begunOf describes a call that starts to its caller.
 func (w *Worker) begunOf(p *supervisor.Prepared) *fleetv1.Started {
-	return &fleetv1.Started{Ready: w.ready, GraceMs: p.Grace().Milliseconds(), TimeoutMs: milliseconds(p.Timeout().Timeout)}
-}
-
-// milliseconds are those of a timeout on the wire, where none is 0.
-func milliseconds(timeout time.Duration) int64 {
-	if timeout == budget.Infinite {
-		return 0
-	}
-	return timeout.Milliseconds()
+	return &fleetv1.Started{Ready: w.ready, GraceMs: p.Grace().Milliseconds(), TimeoutMs: budget.Milliseconds(p.Timeout().Timeout)}
 }

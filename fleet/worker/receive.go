@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
@@ -156,7 +157,7 @@ func (w *Worker) prepare(a *attempt, raw []byte, soon bool) {
 	if a.planned, a.preparing = p, false; err == nil {
 		a.begun = w.begunOf(p.call)
 		if p.asksLater() {
-			a.begun.TimeoutMs = milliseconds(p.call.Timeout().Max)
+			a.begun.TimeoutMs = budget.Milliseconds(p.call.Timeout().Max)
 		}
 	}
 	switch {

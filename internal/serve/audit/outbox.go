@@ -176,7 +176,7 @@ func (o *Outbox) deliver(list []journal.Audit, lost int64) {
 }
 
 // widen has more sent at once where as many as were tried have been taken for a while. A
-// shorter list says nothing of that.
+// shorter list does not show that they would be.
 func (o *Outbox) widen(part int) {
 	if part < o.part {
 		return

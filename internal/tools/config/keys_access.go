@@ -49,10 +49,8 @@ var accessKeys = []*key{
 			}
 		}),
 	},
-	{
-		name: "group", kind: textKind, std: "(none)", doc: "group whose members it applies to, unless another entry has their uid",
-		sets: setsAccess(func(a *Access, name string) { a.GroupName = name }),
-	},
+	field(key{name: "group", kind: textKind, std: "(none)", doc: "group whose members it applies to, unless another entry has their uid"},
+		func(a *Access) *string { return &a.GroupName }),
 	{
 		name: "roles", kind: rolesKind, std: "[call]", doc: "what these users may do: `call`, `watch`, `approve`, `admin`, `metrics`; a token has its own",
 		sets: setsAccess(func(a *Access, names []string) {
@@ -62,18 +60,12 @@ var accessKeys = []*key{
 			}
 		}),
 	},
-	{
-		name: "tools", kind: toolPatternsKind, std: "(all)", doc: "patterns of the tools that they may see and call, such as `[git_*, fs_read]`",
-		sets: setsAccess(func(a *Access, patterns []string) { a.Tools = patterns }),
-	},
-	{
-		name: "ask", kind: toolPatternsKind, std: "[]", doc: "patterns of tools whose every call needs a human's approval",
-		sets: setsAccess(func(a *Access, patterns []string) { a.Ask = patterns }),
-	},
-	{
-		name: "deny", kind: toolPatternsKind, std: "[]", doc: "patterns of tools that they see but may not call",
-		sets: setsAccess(func(a *Access, patterns []string) { a.Deny = patterns }),
-	},
+	field(key{name: "tools", kind: toolPatternsKind, std: "(all)", doc: "patterns of the tools that they may see and call, such as `[git_*, fs_read]`"},
+		func(a *Access) *[]string { return &a.Tools }),
+	field(key{name: "ask", kind: toolPatternsKind, std: "[]", doc: "patterns of tools whose every call needs a human's approval"},
+		func(a *Access) *[]string { return &a.Ask }),
+	field(key{name: "deny", kind: toolPatternsKind, std: "[]", doc: "patterns of tools that they see but may not call"},
+		func(a *Access) *[]string { return &a.Deny }),
 	{
 		name: "maxTimeout", kind: durationKind, std: "(that of the tool)", doc: "the longest timeout that their calls may have",
 		sets: setsAccess(func(a *Access, d time.Duration) {
@@ -100,10 +92,8 @@ var accessLimitKeys = []*key{
 	accessLimit("output", func(l *supervisor.Limits) *int64 { return &l.OutputBytes }),
 	accessLimit("outputTotal", func(l *supervisor.Limits) *int64 { return &l.OutputTotalBytes }),
 	accessLimit("openFiles", func(l *supervisor.Limits) *int64 { return &l.OpenFiles }),
-	{
-		name: "cpuTime", kind: durationKind, std: "(that of the tool)", doc: find(limitKeys, "cpuTime").doc,
-		sets: setsAccess(func(a *Access, d time.Duration) { a.Limits.CPUTime = d }),
-	},
+	field(key{name: "cpuTime", kind: durationKind, std: "(that of the tool)", doc: find(limitKeys, "cpuTime").doc},
+		func(a *Access) *time.Duration { return &a.Limits.CPUTime }),
 }
 
 // quotaName begins the paths of quotas in an entry of access.
