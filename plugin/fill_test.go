@@ -49,7 +49,7 @@ func TestNilSlicesAreEmptyArrays(t *testing.T) {
 		t.Errorf("a nil slice is %s, %v", raw, err)
 	}
 	tool := NewTool(Tool{Name: "lists"}, func(_ context.Context, _ filledItem, _ *Output) (filledResult, error) { return filledResult{}, nil })
-	for _, raw := range [][]byte{tool.description.GetInputSchema(), tool.description.GetOutputSchema()} {
+	for _, raw := range [][]byte{tool.Describe().GetInputSchema(), tool.Describe().GetOutputSchema()} {
 		var schema struct {
 			Properties map[string]any
 		}

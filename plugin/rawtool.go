@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
 
@@ -31,9 +32,8 @@ func NewRawTool(t Tool, inputSchema, outputSchema json.RawMessage, do func(ctx c
 			return Registered{}, fmt.Errorf("output schema of tool %q: %w", t.Name, err)
 		}
 	}
-	d := t.describe()
-	d.InputSchema, d.OutputSchema = inputSchema, outputSchema
-	return Registered{description: d, run: func(ctx context.Context, arguments []byte, out *Output) ([]byte, error) {
+	d := t.describe(inputSchema, outputSchema)
+	return Registered{name: t.Name, describe: func() *pluginv1.ToolDescription { return d }, run: func(ctx context.Context, arguments []byte, out *Output) ([]byte, error) {
 		if len(bytes.TrimSpace(arguments)) == 0 {
 			arguments = []byte("{}")
 		}

@@ -57,7 +57,7 @@ func (s *server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pl
 	}
 	response := &pluginv1.DescribeResponse{Version: printable(listing.Version)}
 	for _, tool := range listing.Tools {
-		response.Tools = append(response.Tools, tool.description)
+		response.Tools = append(response.Tools, tool.Describe())
 	}
 	for _, warning := range listing.Warnings {
 		response.Warnings = append(response.Warnings, printable(warning))

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolhost/toolhost/internal/lazy"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -62,15 +63,16 @@ type Wish struct {
 
 // Registered is a tool ready to be served, made by NewTool or NewRawTool.
 type Registered struct {
-	description *pluginv1.ToolDescription
-	run         func(ctx context.Context, arguments []byte, out *Output) (structured []byte, err error)
+	name     string
+	describe func() *pluginv1.ToolDescription // made when it is first asked for: a host that knows the tool only calls it
+	run      func(ctx context.Context, arguments []byte, out *Output) (structured []byte, err error)
 }
 
 // Name is the tool's name.
-func (r Registered) Name() string { return r.description.GetName() }
+func (r Registered) Name() string { return r.name }
 
 // Describe returns the description that hosts get.
-func (r Registered) Describe() *pluginv1.ToolDescription { return r.description }
+func (r Registered) Describe() *pluginv1.ToolDescription { return r.describe() }
 
 // Run calls the tool in this process, as Serve would for a host: it decodes
 // arguments, runs the function and returns its result as JSON (nil where the
@@ -90,7 +92,10 @@ const maxResultBytes = maxMessageBytes - 1<<10
 // None is the result type of a tool that only streams content.
 type None struct{}
 
-var nameForm = lazy.Regexp(`^[A-Za-z0-9_-]{1,64}$`)
+const (
+	maxNameBytes   = 64
+	nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+)
 
 // NewTool binds a description to the function that does the work. In must be a
 // struct or a map: it is the arguments object. The function may be called by
@@ -106,13 +111,13 @@ func NewTool[In, Out any](t Tool, do func(context.Context, In, *Output) (Out, er
 	if err := t.check(); err != nil {
 		panic("plugin: " + err.Error())
 	}
-	d := t.describe()
-	d.InputSchema = schemaOf[In](t.Name, input)
+	in, out := schemaOf[In](t.Name, input), func() []byte { return nil }
 	none := reflect.TypeFor[Out]() == reflect.TypeFor[None]()
 	if !none {
-		d.OutputSchema = schemaOf[Out](t.Name, output)
+		out = schemaOf[Out](t.Name, output)
 	}
-	return Registered{description: d, run: func(ctx context.Context, arguments []byte, out *Output) ([]byte, error) {
+	describe := sync.OnceValue(func() *pluginv1.ToolDescription { return t.describe(in(), out()) })
+	return Registered{name: t.Name, describe: describe, run: func(ctx context.Context, arguments []byte, out *Output) ([]byte, error) {
 		var in In
 		if err := decode(arguments, &in); err != nil {
 			return nil, err
@@ -126,7 +131,7 @@ func NewTool[In, Out any](t Tool, do func(context.Context, In, *Output) (Out, er
 }
 
 func (t Tool) check() error {
-	if !nameForm().MatchString(t.Name) {
+	if t.Name == "" || len(t.Name) > maxNameBytes || strings.Trim(t.Name, nameCharacters) != "" {
 		return fmt.Errorf("tool name %q: want 1 to 64 of A-Z, a-z, 0-9, _ and -", t.Name)
 	}
 	for _, text := range append(append([]string{t.Title, t.Description, t.TimeoutArgument}, t.Wish.Read...), t.Wish.Write...) {
@@ -173,7 +178,8 @@ func encode(result any) ([]byte, error) {
 	return raw, nil
 }
 
-func schemaOf[T any](tool string, d direction) []byte {
+// schemaOf panics at once where a type has no schema, and writes it only when asked.
+func schemaOf[T any](tool string, d direction) func() []byte {
 	schema, err := infer(reflect.TypeFor[T](), d)
 	if err != nil {
 		panic(fmt.Sprintf("plugin: tool %q: no JSON Schema for its %s type %v: %v", tool, d.what, reflect.TypeFor[T](), err))
@@ -181,16 +187,18 @@ func schemaOf[T any](tool string, d direction) []byte {
 	if d.what == input.what && schema.Type != "object" {
 		panic(fmt.Sprintf("plugin: tool %q: argument type %v must be a struct or a map, without a text form of its own", tool, reflect.TypeFor[T]()))
 	}
-	raw, err := json.Marshal(schema)
-	if err != nil {
-		panic(fmt.Sprintf("plugin: tool %q: schema of its %s type: %v", tool, d.what, err))
+	return func() []byte {
+		raw, err := json.Marshal(schema)
+		if err != nil {
+			panic(fmt.Sprintf("plugin: tool %q: schema of its %s type: %v", tool, d.what, err))
+		}
+		return raw
 	}
-	return raw
 }
 
-func (t Tool) describe() *pluginv1.ToolDescription {
+func (t Tool) describe(in, out []byte) *pluginv1.ToolDescription {
 	return &pluginv1.ToolDescription{
-		Name: t.Name, Title: t.Title, Description: t.Description,
+		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: in, OutputSchema: out,
 		Annotations: &pluginv1.Annotations{
 			ReadOnly: claim(t.ReadOnly, false), Destructive: claim(t.Destructive, t.Additive), Idempotent: claim(t.Idempotent, false),
 			OpenWorld: claim(t.OpenWorld, t.ClosedWorld),
