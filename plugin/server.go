@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/internal/plugin/rpc"
 	"github.com/toolhost/toolhost/plugin/internal/inprocess"
@@ -49,8 +50,11 @@ func init() {
 	inprocess.Serve = func(tool any) inprocess.Server { return newServer(fixed{tool.(Registered)}) }
 }
 
-// Describe implements toolhost.plugin.v1.Tool.
+// Describe implements toolhost.plugin.v1.Tool. A host that starts a process before its
+// call asks for it, too: what the messages of a call need is made by then.
 func (s *server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+	_ = proto.Unmarshal(nil, new(pluginv1.CallRequest))
+	proto.Size(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: &pluginv1.Result{}}})
 	listing, err := s.provider.Tools(ctx)
 	if err != nil {
 		return &pluginv1.DescribeResponse{Error: toolError(ctx, err)}, nil
