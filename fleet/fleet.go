@@ -114,9 +114,7 @@ var remedies = link.Remedies{
 // Open makes this machine's supervisor, unless there is one, and connects to the engine,
 // if the configuration names one.
 func Open(ctx context.Context, c Config) (*Fleet, error) {
-	if c.Logger == nil {
-		c.Logger = hclog.NewNullLogger()
-	}
+	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
 	if c.remote() && c.Key == nil {
 		return nil, errors.New("a fleet's caller needs a key")
 	}

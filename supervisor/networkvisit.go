@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync/atomic"
@@ -93,8 +94,6 @@ func (n *netSession) part(c *call.Call) *visit {
 	if v == nil {
 		v, n.first = n.first, nil
 	}
-	if v == nil {
-		v = &visit{} // a bug, and no reason to lose the result
-	}
+	v = cmp.Or(v, &visit{}) // a bug, and no reason to lose the result
 	return v
 }

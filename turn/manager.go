@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -39,9 +40,7 @@ func defaultParallel() int { return min(8, 2*runtime.NumCPU()) }
 
 // New makes a registry, and starts nothing. Its Config is not to be changed after it.
 func New(config Config) *Manager {
-	if config.Logger == nil {
-		config.Logger = hclog.NewNullLogger()
-	}
+	config.Logger = cmp.Or(config.Logger, hclog.NewNullLogger())
 	if config.Parallel <= 0 {
 		config.Parallel = defaultParallel()
 	}

@@ -178,9 +178,7 @@ func (s *starting) abort(reason api.Reason) {
 	case <-s.ready:
 		s.running.Abort(reason)
 	default:
-		if s.reason == "" {
-			s.reason = reason
-		}
+		s.reason = cmp.Or(s.reason, reason)
 		s.cancel(supervisor.AbortCause(s.reason))
 		go func() {
 			<-s.ready

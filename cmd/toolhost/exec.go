@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"os"
@@ -82,9 +83,7 @@ func (f *callFlags) passTo(file *os.File, raw bool) io.Writer {
 	if !terminal.IsTerminal(file) {
 		return file
 	}
-	if f.screen == nil {
-		f.screen = &terminal.Screen{}
-	}
+	f.screen = cmp.Or(f.screen, &terminal.Screen{})
 	if raw {
 		return f.screen.Raw(file)
 	}

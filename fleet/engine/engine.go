@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -95,9 +96,7 @@ func Start(c Config) (*Engine, error) {
 	if err != nil || n < 0 || n > 65535 {
 		return nil, fmt.Errorf("the fleet cannot listen on port %q: give a number up to 65535", port)
 	}
-	if n == 0 {
-		n = server.RANDOM_PORT
-	}
+	n = cmp.Or(n, server.RANDOM_PORT)
 	o := &server.Options{
 		ServerName: "toolhost", Host: host, Port: n, NoSigs: true, NoLog: true, MaxConn: maxConnections,
 		PingInterval: 2 * time.Second, MaxPingsOut: 2, Nkeys: []*server.NkeyUser{user(c.Caller, link.CallerRights(c.Caller))},

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"time"
@@ -361,9 +362,7 @@ func (w *Worker) tell(a *attempt, say start.Answer) {
 		f.What = &fleetv1.Frame_Ready{Ready: w.ready}
 	case start.SayNever:
 		why := a.why
-		if why == nil {
-			why = &fleetv1.Never{}
-		}
+		why = cmp.Or(why, &fleetv1.Never{})
 		f.What = &fleetv1.Frame_Never{Never: why}
 	case start.SayStarted:
 		f.What = &fleetv1.Frame_Started{Started: a.begun}

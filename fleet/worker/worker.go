@@ -68,12 +68,8 @@ func Open(ctx context.Context, c Config) (w *Worker, err error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	if c.Logger == nil {
-		c.Logger = hclog.NewNullLogger()
-	}
-	if c.Lease == 0 {
-		c.Lease = DefaultLease
-	}
+	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
+	c.Lease = cmp.Or(c.Lease, DefaultLease)
 	w = &Worker{config: c, epoch: rand.Text(), closed: make(chan struct{}), asked: make(chan struct{}), callers: map[string]*caller{}, complaints: map[string]bool{}, beats: lease.Beats{Apart: lease.Apart}}
 	for _, key := range c.Callers {
 		w.callers[key] = &caller{key: key, attempts: map[uint64]*attempt{}}
@@ -98,9 +94,7 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		return err
 	}
 	// What earlier lives left is ended here, before anybody hears of this one.
-	if w.config.Supervisor.Admission.Running == 0 {
-		w.config.Supervisor.Admission.Running = w.config.Slots
-	}
+	w.config.Supervisor.Admission.Running = cmp.Or(w.config.Supervisor.Admission.Running, w.config.Slots)
 	w.config.Supervisor.Ceiling = w.config.Ceilings.Supervisor(w.config.Name)
 	if w.host, err = supervisor.New(ctx, w.config.Supervisor); err != nil {
 		return err

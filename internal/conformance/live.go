@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -95,9 +96,7 @@ func worst(findings []Finding) Finding {
 func (s *suite) calls(tool *pluginv1.ToolDescription, calls repertoire) (*reply, Finding) {
 	none := &reply{Findings: map[string]Finding{}}
 	if len(calls.quick) == 0 {
-		if calls.missing == "" {
-			calls.missing = "no case ends by itself"
-		}
+		calls.missing = cmp.Or(calls.missing, "no case ends by itself")
 		return none, skipped("%s", calls.missing)
 	}
 	r, f := s.send(&job{Do: "calls", Tool: tool.GetName(), Calls: calls.quick, OutputSchema: json.RawMessage(tool.GetOutputSchema())})

@@ -56,9 +56,7 @@ func Run(ctx context.Context, host *supervisor.Supervisor, o Options) (*Report, 
 	}
 	o.Grace = cmp.Or(o.Grace, budget.DefaultGrace)
 	o.Patience = cmp.Or(o.Patience, DefaultPatience)
-	if o.Cases == nil {
-		o.Cases = &Cases{}
-	}
+	o.Cases = cmp.Or(o.Cases, &Cases{})
 	s := &suite{ctx: ctx, host: host, o: o, binary: path, report: &Report{SchemaVersion: 1, Binary: cmp.Or(o.Tool.Label, path), Checks: []Check{}}}
 	began := time.Now()
 	if err := s.run(); err != nil && ctx.Err() == nil {

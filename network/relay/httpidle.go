@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"net"
 	"time"
 
@@ -60,9 +61,7 @@ func passed(conn *net.TCPConn) (n uint64) {
 // endIdle ends all sides, which wakes what waits for them.
 func (h *httpRelay) endIdle() {
 	h.mu.Lock()
-	if h.err == nil {
-		h.err = errIdle
-	}
+	h.err = cmp.Or(h.err, errIdle)
 	h.mu.Unlock()
 	for _, o := range h.outers() {
 		o.finish(errIdle.Error(), true)

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -177,9 +178,7 @@ func mcpBlock(c api.Content) any {
 		return mcpResource{"resource", mcpBlobContents{uri, kind, data(c)}}
 	case c.Type == "resource_link" && c.URI != "":
 		name := c.Name
-		if name == "" {
-			name = c.URI
-		}
+		name = cmp.Or(name, c.URI)
 		return mcpLink{"resource_link", clean(name), clean(c.URI), clean(c.MIMEType)}
 	}
 	return nil

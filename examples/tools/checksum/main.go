@@ -11,6 +11,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -46,9 +47,7 @@ type Summary struct {
 // checksum fails if a file cannot be read, since the tree's sum would not be
 // one; the lines of the others are streamed all the same.
 func checksum(ctx context.Context, in Arguments, out *plugin.Output) (Summary, error) {
-	if in.Path == "" {
-		in.Path = "."
-	}
+	in.Path = cmp.Or(in.Path, ".")
 	w, err := newWalk(in.Path)
 	if err != nil {
 		return Summary{}, err

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -99,9 +100,7 @@ func (in *Arguments) request(ctx context.Context) (*http.Request, error) {
 	if in.MaxBytes < 0 || in.MaxBytes > maxBytes {
 		return nil, fmt.Errorf("max_bytes %d is out of range: give 1 to %d", in.MaxBytes, maxBytes)
 	}
-	if in.MaxBytes == 0 {
-		in.MaxBytes = defaultBytes
-	}
+	in.MaxBytes = cmp.Or(in.MaxBytes, defaultBytes)
 	target, err := url.Parse(in.URL)
 	if err != nil {
 		return nil, fmt.Errorf("url is not one: %w", err)

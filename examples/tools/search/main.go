@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ func search(ctx context.Context, query Query, out *plugin.Output) (Summary, erro
 	if err != nil {
 		return Summary{}, err
 	}
-	if query.Path == "" {
-		query.Path = "."
-	}
+	query.Path = cmp.Or(query.Path, ".")
 	w, err := newWalk(query.Path, query.Include)
 	if err != nil {
 		return Summary{}, err

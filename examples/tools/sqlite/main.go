@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -76,9 +77,7 @@ func (in *Arguments) check() ([]any, error) {
 	if in.MaxRows < 0 || in.MaxRows > maxRows {
 		return nil, fmt.Errorf("max_rows %d is out of range: give 1 to %d", in.MaxRows, maxRows)
 	}
-	if in.MaxRows == 0 {
-		in.MaxRows = defaultRows
-	}
+	in.MaxRows = cmp.Or(in.MaxRows, defaultRows)
 	values := make([]any, len(in.Parameters))
 	for i, parameter := range in.Parameters {
 		switch value := parameter.(type) {

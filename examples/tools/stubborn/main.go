@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/signal"
@@ -58,12 +59,8 @@ func stubborn(_ context.Context, in Arguments, out *plugin.Output) (Summary, err
 	if in.Children < 0 || in.Children > maxChildren || in.Seconds < 0 {
 		return Summary{}, fmt.Errorf("want 0 to %d children (0 is %d), and no negative seconds", maxChildren, defaultChildren)
 	}
-	if in.Children == 0 {
-		in.Children = defaultChildren
-	}
-	if in.Seconds == 0 {
-		in.Seconds = defaultSeconds
-	}
+	in.Children = cmp.Or(in.Children, defaultChildren)
+	in.Seconds = cmp.Or(in.Seconds, defaultSeconds)
 	running.Add(1)
 	defer running.Done()
 	signal.Ignore(ignored...)

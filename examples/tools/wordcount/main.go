@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,9 +64,7 @@ func wordcount(ctx context.Context, in Arguments, out *plugin.Output) (Summary, 
 	if in.Top < 0 || in.Top > maxTop {
 		return Summary{}, fmt.Errorf("top is %d: want 1 to %d, or leave it out for %d", in.Top, maxTop, defaultTop)
 	}
-	if in.Top == 0 {
-		in.Top = defaultTop
-	}
+	in.Top = cmp.Or(in.Top, defaultTop)
 	if len(in.Paths) == 0 && in.Text == "" {
 		return Summary{}, errors.New("nothing to count: give paths or text")
 	}

@@ -4,6 +4,7 @@ package portable
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,9 +102,7 @@ func Write(r supervisor.Request, config supervisor.Config, sha256 string) ([]byt
 	if out.EventOutputBytes < 0 {
 		out.EventOutputBytes = keptOutput
 	}
-	if out.Grace == 0 {
-		out.Grace = config.Grace
-	}
+	out.Grace = cmp.Or(out.Grace, config.Grace)
 	if r.Command == nil {
 		tool := r.Tool
 		if tool.Adapter { // each machine has its own

@@ -1,13 +1,15 @@
 package host
 
-import pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+import (
+	"cmp"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
 
 // Claims are what a tool says of itself, in words. A hint of false says something, too, where
 // MCP clients take an absent one for true.
 func Claims(a *pluginv1.Annotations, exclusive bool) (list []string) {
-	if a == nil {
-		a = &pluginv1.Annotations{}
-	}
+	a = cmp.Or(a, &pluginv1.Annotations{})
 	for _, c := range []struct {
 		name string
 		hint *bool

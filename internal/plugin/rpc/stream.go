@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -327,9 +328,7 @@ var responseHeaders = []hpack.HeaderField{{Name: ":status", Value: "200"}, {Name
 
 // finish is the end of the stream; the first one counts. The mutex is held.
 func (s *Stream) finish(err error) {
-	if s.err == nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 	delete(s.c.streams, s.id)
 	if s.cancel != nil {
 		s.cancel()

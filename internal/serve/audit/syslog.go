@@ -49,9 +49,7 @@ func NewSyslog(address string, config *tls.Config) (*Syslog, error) {
 	case "tcp":
 	case "tls":
 		s.network, s.tls = "tcp", config
-		if s.tls == nil {
-			s.tls = &tls.Config{}
-		}
+		s.tls = cmp.Or(s.tls, &tls.Config{})
 	default:
 		return nil, fmt.Errorf("%q is not an address of a syslog receiver: it must begin with unix://, udp://, tcp:// or tls://", address)
 	}

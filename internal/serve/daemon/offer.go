@@ -16,9 +16,7 @@ import (
 // offered returns a tool as clients see it.
 func offered(t catalog.Tool) api.Tool {
 	d, claims := t.Description, t.Description.GetAnnotations()
-	if claims == nil {
-		claims = &pluginv1.Annotations{}
-	}
+	claims = cmp.Or(claims, &pluginv1.Annotations{})
 	mode := cmp.Or(t.Mode, turn.ModeAllow)
 	if t.Mode == "" && t.Destructive {
 		mode = turn.ModeAsk

@@ -3,6 +3,7 @@ package mcpserver
 //lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -144,9 +145,7 @@ func refusalOf(err error) json.RawMessage {
 // paramsOf are a request's, if the client takes such requests.
 func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err error) {
 	caps := c.caps
-	if caps == nil {
-		caps = &mcpsdk.ClientCapabilities{}
-	}
+	caps = cmp.Or(caps, &mcpsdk.ClientCapabilities{})
 	raw := i.Request.Params
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")

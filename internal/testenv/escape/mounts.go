@@ -1,6 +1,7 @@
 package escape
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -170,9 +171,7 @@ func (p *probe) newFileSystems() {
 	defer a.free()
 	dir, remove := p.scratch()
 	defer remove()
-	if dir == "" {
-		dir = "/tmp"
-	}
+	dir = cmp.Or(dir, "/tmp")
 	list := strings.Fields("tmpfs ramfs proc sysfs devtmpfs devpts mqueue cgroup2")
 	if p.boxed { // elsewhere these might load a module
 		list = append(list, strings.Fields("overlay bpf debugfs tracefs securityfs fuse binfmt_misc configfs pstore nfs ext4")...)

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 )
@@ -31,9 +32,7 @@ func (d *Document) Handler(next http.Handler, report func(error)) http.Handler {
 		}()
 		next.ServeHTTP(seen, r)
 		ended = true
-		if seen.status == 0 {
-			seen.status = http.StatusOK
-		}
+		seen.status = cmp.Or(seen.status, http.StatusOK)
 	})
 }
 
@@ -47,17 +46,13 @@ type recorder struct {
 
 // WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
+	r.status = cmp.Or(r.status, status)
 	r.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements io.Writer.
 func (r *recorder) Write(b []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
+	r.status = cmp.Or(r.status, http.StatusOK)
 	n, err := r.ResponseWriter.Write(b)
 	r.body.Write(b[:n])
 	r.cut = r.cut || err != nil

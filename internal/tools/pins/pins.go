@@ -41,9 +41,7 @@ type Tool struct {
 // are written.
 func Of(d *pluginv1.ToolDescription) Tool {
 	a := d.GetAnnotations()
-	if a == nil {
-		a = &pluginv1.Annotations{}
-	}
+	a = cmp.Or(a, &pluginv1.Annotations{})
 	return Tool{
 		Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: ordered(d.GetInputSchema()), OutputSchema: ordered(d.GetOutputSchema()),
 		ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld,

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -89,9 +90,7 @@ func (in admittedEntry) take(o *owner, now time.Time) {
 }
 
 func (in refusedEntry) take(o *owner, now time.Time) {
-	if o.found.StartErr == nil {
-		o.found.StartErr = in.err
-	}
+	o.found.StartErr = cmp.Or(o.found.StartErr, in.err)
 	o.to(refused, now)
 }
 

@@ -1,6 +1,7 @@
 package kept
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -107,9 +108,7 @@ func (g *Guest) Share(locked bool) {
 
 // SetTimer keeps the launcher's timer back for this call; 0 is without an end.
 func (g *Guest) SetTimer(left time.Duration) (err error) {
-	if left == 0 {
-		left = process.Forever
-	}
+	left = cmp.Or(left, process.Forever)
 	if g.line == nil {
 		return g.Process.SetTimer(left)
 	}

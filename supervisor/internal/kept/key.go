@@ -1,6 +1,7 @@
 package kept
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -33,9 +34,7 @@ type Key struct {
 // before it.
 func KeyOf(p *prepare.Prepared) Key {
 	r, keep := p.Request, p.Request.Keep
-	if keep == nil {
-		keep = &spec.Keep{Once: true}
-	}
+	keep = cmp.Or(keep, &spec.Keep{Once: true})
 	return Key{
 		binary: p.Binary.SHA256, path: p.Path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(p.Dir),
 		policy: p.Policy.Key(), limits: p.Bounds, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
