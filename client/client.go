@@ -166,6 +166,12 @@ func readError(response *http.Response) error {
 	return &failure.Error
 }
 
+// ask is call for an answer of one type.
+func ask[T any](ctx context.Context, c *Client, method, path string, body any) (answer T, err error) {
+	err = c.call(ctx, method, path, body, &answer)
+	return answer, err
+}
+
 // call sends a request and reads its JSON into out, unless that is nil.
 func (c *Client) call(ctx context.Context, method, path string, body, out any) error {
 	response, err := c.send(ctx, method, path, body, nil)

@@ -12,9 +12,8 @@ import (
 )
 
 // Health tells whether the daemon is there.
-func (c *Client) Health(ctx context.Context) (h api.Health, err error) {
-	err = c.call(ctx, http.MethodGet, "/api/health", nil, &h)
-	return h, err
+func (c *Client) Health(ctx context.Context) (api.Health, error) {
+	return ask[api.Health](ctx, c, http.MethodGet, "/api/health", nil)
 }
 
 // Ready tells whether calls can be made; if not, the error says why.
@@ -23,16 +22,14 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // Tools returns the catalogue, and why configured tools are missing from it.
-func (c *Client) Tools(ctx context.Context) (list api.Tools, err error) {
-	err = c.call(ctx, http.MethodGet, "/api/tools", nil, &list)
-	return list, err
+func (c *Client) Tools(ctx context.Context) (api.Tools, error) {
+	return ask[api.Tools](ctx, c, http.MethodGet, "/api/tools", nil)
 }
 
 // Workers returns the workers of the daemon's fleet; of a daemon without one the error
 // says so, see IsNotFound.
-func (c *Client) Workers(ctx context.Context) (list api.Workers, err error) {
-	err = c.call(ctx, http.MethodGet, "/api/workers", nil, &list)
-	return list, err
+func (c *Client) Workers(ctx context.Context) (api.Workers, error) {
+	return ask[api.Workers](ctx, c, http.MethodGet, "/api/workers", nil)
 }
 
 // DrainWorker has a worker of the daemon's fleet take no more calls, and end when it has
@@ -49,16 +46,14 @@ func (c *Client) RemoveWorker(ctx context.Context, name string) error {
 
 // Tool returns the part of the catalogue that is of one name: at most one tool, or
 // why it is missing. The daemon describes no other tool for it.
-func (c *Client) Tool(ctx context.Context, name string) (list api.Tools, err error) {
-	err = c.call(ctx, http.MethodGet, "/api/tools?"+url.Values{"name": {name}}.Encode(), nil, &list)
-	return list, err
+func (c *Client) Tool(ctx context.Context, name string) (api.Tools, error) {
+	return ask[api.Tools](ctx, c, http.MethodGet, "/api/tools?"+url.Values{"name": {name}}.Encode(), nil)
 }
 
 // Begin begins a turn, which End must end. One that nobody speaks of any more is
 // ended by the daemon after a while.
-func (c *Client) Begin(ctx context.Context, spec api.TurnSpec) (t api.Turn, err error) {
-	err = c.call(ctx, http.MethodPost, "/api/turns", spec, &t)
-	return t, err
+func (c *Client) Begin(ctx context.Context, spec api.TurnSpec) (api.Turn, error) {
+	return ask[api.Turn](ctx, c, http.MethodPost, "/api/turns", spec)
 }
 
 // Run runs a batch and returns a result for each call, in their order. When ctx
@@ -159,9 +154,8 @@ func (c *Client) runEvents(ctx context.Context, path string, body any, show func
 // Streaming tells the daemon that the model begins to stream, or has ended, and
 // describes the turn then. An error says that the model's time in the turn is used up,
 // or that the turn is over; when it is used up the daemon aborts the turn.
-func (c *Client) Streaming(ctx context.Context, turnID string, on bool) (t api.Turn, err error) {
-	err = c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/model"), api.Model{Streaming: on}, &t)
-	return t, err
+func (c *Client) Streaming(ctx context.Context, turnID string, on bool) (api.Turn, error) {
+	return ask[api.Turn](ctx, c, http.MethodPost, endpoint("/api/turns/", turnID, "/model"), api.Model{Streaming: on})
 }
 
 // End ends a turn and returns once nothing of it runs any more.
@@ -186,22 +180,19 @@ func (c *Client) Active(ctx context.Context) ([]api.Turn, error) {
 }
 
 // Running is Active with the processes that wait for calls.
-func (c *Client) Running(ctx context.Context) (list api.Turns, err error) {
-	err = c.call(ctx, http.MethodGet, "/api/turns/active", nil, &list)
-	return list, err
+func (c *Client) Running(ctx context.Context) (api.Turns, error) {
+	return ask[api.Turns](ctx, c, http.MethodGet, "/api/turns/active", nil)
 }
 
 // Turn describes an active turn.
-func (c *Client) Turn(ctx context.Context, turnID string) (t api.Turn, err error) {
-	err = c.call(ctx, http.MethodGet, endpoint("/api/turns/", turnID), nil, &t)
-	return t, err
+func (c *Client) Turn(ctx context.Context, turnID string) (api.Turn, error) {
+	return ask[api.Turn](ctx, c, http.MethodGet, endpoint("/api/turns/", turnID), nil)
 }
 
 // Raise asks a human in a turn and returns the outcome. A question that nobody
 // answers is not an error. When ctx ends first, the daemon takes the question back.
-func (c *Client) Raise(ctx context.Context, turnID string, q api.Question) (r api.Raised, err error) {
-	err = c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/interactions"), q, &r)
-	return r, err
+func (c *Client) Raise(ctx context.Context, turnID string, q api.Question) (api.Raised, error) {
+	return ask[api.Raised](ctx, c, http.MethodPost, endpoint("/api/turns/", turnID, "/interactions"), q)
 }
 
 // Interactions lists the questions that wait for a human, the most urgent
@@ -230,9 +221,8 @@ func (c *Client) RevokeApproval(ctx context.Context, approvalID string) error {
 }
 
 // LoginLink makes a link for one browser.
-func (c *Client) LoginLink(ctx context.Context) (l api.LoginLink, err error) {
-	err = c.call(ctx, http.MethodPost, "/api/login-links", nil, &l)
-	return l, err
+func (c *Client) LoginLink(ctx context.Context) (api.LoginLink, error) {
+	return ask[api.LoginLink](ctx, c, http.MethodPost, "/api/login-links", nil)
 }
 
 // IsNotFound is true for an error that says that something is not there, or no

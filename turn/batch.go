@@ -293,7 +293,7 @@ func (b *batch) abortEntry(e *entry, reason api.Reason) {
 	case stageRunning:
 		e.running.abort(reason)
 	case stageReady, stageAsking, stageDescribing:
-		b.finish(e, cancelled(e.call, reason))
+		b.finish(e, cancelled(e.call, reason, turnAborted))
 	}
 }
 
@@ -319,9 +319,9 @@ func (b *batch) abortCall(id string, reason api.Reason) bool {
 // before.
 func (b *batch) notBegun(e *entry, reason api.Reason) *api.Result {
 	if b.t.reason != "" {
-		return cancelled(e.call, b.t.reason)
+		return cancelled(e.call, b.t.reason, turnAborted)
 	}
-	return callAborted(e.call, reason)
+	return cancelled(e.call, reason, callAborted)
 }
 
 // toolOf is the tool of a call that has no result yet, by the key of its events;

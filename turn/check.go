@@ -17,14 +17,14 @@ func (b *batch) check(e *entry) {
 	t := b.t
 	switch {
 	case t.reason != "":
-		b.finish(e, cancelled(e.call, t.reason))
+		b.finish(e, cancelled(e.call, t.reason, turnAborted))
 		return
 	case t.recorded.err != nil:
 		b.finish(e, unjournalled(e.call, t.recorded.err))
 		return
 	}
 	if err := t.hasRoom(); err != nil && !b.isStatus(e) {
-		b.finish(e, noRoom(e.call, err))
+		b.finish(e, overloaded(e.call, api.ReasonQuota, notMade(e.call, err.Error()+": end some, and try again")))
 		return
 	}
 	if refused := t.budget.Count(); refused != "" && !b.isStatus(e) { // which tells of the cap
@@ -234,7 +234,7 @@ func (b *batch) decided(e *entry, outcome string, a api.Answer) {
 	case outcome == api.OutcomeHeadless:
 		b.deny(e, api.ReasonHeadless, deciderMode, "it needs an approval, and nobody is there to give one")
 	case outcome == api.OutcomeCancelled:
-		b.finish(e, cancelled(e.call, b.t.reason))
+		b.finish(e, cancelled(e.call, b.t.reason, turnAborted))
 	case outcome == api.OutcomeDismissed:
 		b.deny(e, api.ReasonDismissed, deciderMode, "a human was asked for an approval and dismissed the question without an answer")
 	case outcome == api.OutcomeFailed && a.Unfit != "":

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // placement is where a call stands with its places, those among calls of other turns too.
@@ -53,15 +52,8 @@ func (b *batch) hasPlace(e *entry, err error) {
 	case e.place.again != nil:
 		b.goesOn(e, err)
 	default:
-		b.finish(e, unplaced(e.call, err))
+		b.finish(e, overloaded(e.call, api.ReasonSession, notMade(e.call, err.Error())))
 	}
 	b.advance()
 	b.endIfOver()
-}
-
-func unplaced(c Call, err error) *api.Result {
-	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonSession,
-		Message: notMade(c, err.Error()),
-	}.Result()
 }

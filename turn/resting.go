@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // rest has a call give its places back, in the turn and beside other turns, while its
@@ -66,8 +65,5 @@ func (e *entry) inLine() bool {
 
 // placeless is the result of a call that cannot go on after it has rested.
 func placeless(c Call, err error) *api.Result {
-	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonSession,
-		Message: fmt.Sprintf("[FAILED] The call of tool %q has begun, and did not go on after its server had asked for something: %s.", c.Tool, err),
-	}.Result()
+	return overloaded(c, api.ReasonSession, fmt.Sprintf("[FAILED] The call of tool %q has begun, and did not go on after its server had asked for something: %s.", c.Tool, err))
 }

@@ -119,12 +119,12 @@ func (r *rounds) next(in *input, before []*api.Result) (instead *api.Result) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if reason := r.wait(cancel); reason != "" {
-		return abortedBetween(r.e.call, reason)
+		return cancelled(r.e.call, reason, abortedBetween)
 	}
 	answers, wrong, err := r.gather(ctx, in, len(before))
 	switch reason := r.wait(nil); {
 	case reason != "":
-		return abortedBetween(r.e.call, reason)
+		return cancelled(r.e.call, reason, abortedBetween)
 	case wrong != "":
 		return unanswered(r.e.call, wrong)
 	case err != nil:
@@ -163,14 +163,6 @@ func unanswered(c Call, wrong string) *api.Result {
 	r := supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: api.StatusToolError, Message: "[FAILED] " + why}.Result()
 	r.ToolError = &api.ToolError{Kind: "error", Message: why}
 	return r
-}
-
-// abortedBetween is the result of a call that was aborted while it had no process.
-func abortedBetween(c Call, reason api.Reason) *api.Result {
-	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
-		Message: "[CANCELLED] Call aborted by " + string(reason) + " between two processes of its server, which had asked for something; none was left.",
-	}.Result()
 }
 
 // idleRound is how long a server that asks for nothing is left alone, longer each

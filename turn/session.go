@@ -111,21 +111,22 @@ func (b *turnBudget) Reserve(now time.Time, want time.Duration) (granted time.Du
 }
 
 func (b *turnBudget) Again(now time.Time) {
-	b.session.count(func(s *budget.Turn) { s.Again(now) })
-	b.Turn.Again(now)
+	b.both(func(t *budget.Turn) { t.Again(now) })
 }
 
 func (b *turnBudget) Release(now time.Time) {
-	b.session.count(func(s *budget.Turn) { s.Release(now) })
-	b.Turn.Release(now)
+	b.both(func(t *budget.Turn) { t.Release(now) })
 }
 
 func (b *turnBudget) Waiting(now time.Time) {
-	b.session.count(func(s *budget.Turn) { s.Waiting(now) })
-	b.Turn.Waiting(now)
+	b.both(func(t *budget.Turn) { t.Waiting(now) })
 }
 
 func (b *turnBudget) Resumed(now time.Time) {
-	b.session.count(func(s *budget.Turn) { s.Resumed(now) })
-	b.Turn.Resumed(now)
+	b.both(func(t *budget.Turn) { t.Resumed(now) })
+}
+
+func (b *turnBudget) both(count func(*budget.Turn)) {
+	b.session.count(count)
+	count(&b.Turn)
 }

@@ -18,19 +18,18 @@ const (
 	deciderRepeat = "repeatGuard"
 )
 
-// cancelled is the result of a call that an abort came before.
-func cancelled(c Call, reason api.Reason) *api.Result {
-	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
-		Message: "[CANCELLED] Turn aborted by " + string(reason) + ".",
-	}.Result()
-}
+// What an abort came before, for cancelled.
+const (
+	turnAborted    = "Turn aborted by %s."
+	callAborted    = "Call aborted by %s before it began. Nothing was changed."
+	abortedBetween = "Call aborted by %s between two processes of its server, which had asked for something; none was left."
+)
 
-// callAborted is the result of one call that was aborted before it began.
-func callAborted(c Call, reason api.Reason) *api.Result {
+// cancelled is the result of a call that had no process when it was aborted.
+func cancelled(c Call, reason api.Reason, aborted string) *api.Result {
 	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
-		Message: "[CANCELLED] Call aborted by " + string(reason) + " before it began. Nothing was changed.",
+		Message: "[CANCELLED] " + fmt.Sprintf(aborted, reason),
 	}.Result()
 }
 
@@ -55,18 +54,12 @@ func notMade(c Call, why string) string {
 	return fmt.Sprintf("[FAILED] The call of tool %q was not made: %s. Nothing was changed.", c.Tool, why)
 }
 
-func unjournalled(c Call, err error) *api.Result {
-	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonJournal,
-		Message: notMade(c, "the journal cannot be written: "+err.Error()),
-	}.Result()
+func overloaded(c Call, reason api.Reason, message string) *api.Result {
+	return supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: reason, Message: message}.Result()
 }
 
-// noRoom is for a call whose owner has its quota on record.
-func noRoom(c Call, err error) *api.Result {
-	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonQuota, Message: notMade(c, err.Error()+": end some, and try again"),
-	}.Result()
+func unjournalled(c Call, err error) *api.Result {
+	return overloaded(c, api.ReasonJournal, notMade(c, "the journal cannot be written: "+err.Error()))
 }
 
 // A third identical call gets a note, a fifth is refused, unless a call of another
