@@ -31,30 +31,25 @@ everybody's.`,
 }
 
 func newApprovalsList() *cobra.Command {
-	var flags remoteFlags
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := daemonCommand(&cobra.Command{
 		Use: "list [flags]", Short: "List the approvals in force, the oldest first", Args: callargs.Words(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.ask(func(daemon *remote) error {
-				list, err := daemon.Approvals(cmd.Context())
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(cmd.OutOrStdout(), api.Approvals{Approvals: list}, false)
-				}
-				rows := [][]string{{"APPROVAL", "TOOL", "FOR", "ARGUMENTS", "BY", "EXPIRES", "USES"}}
-				for _, a := range list {
-					rows = append(rows, []string{
-						a.ID, terminal.Cell(a.Tool), terminal.Cell(approvedFor(a)), terminal.Cell(argumentsOf(a)), terminal.Cell(a.By), approvedUntil(a), strconv.Itoa(a.Uses),
-					})
-				}
-				return present.Table(cmd.OutOrStdout(), rows, 1)
+	}, func(cmd *cobra.Command, daemon *remote, _ []string) error {
+		list, err := daemon.Approvals(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(cmd.OutOrStdout(), api.Approvals{Approvals: list}, false)
+		}
+		rows := [][]string{{"APPROVAL", "TOOL", "FOR", "ARGUMENTS", "BY", "EXPIRES", "USES"}}
+		for _, a := range list {
+			rows = append(rows, []string{
+				a.ID, terminal.Cell(a.Tool), terminal.Cell(approvedFor(a)), terminal.Cell(argumentsOf(a)), terminal.Cell(a.By), approvedUntil(a), strconv.Itoa(a.Uses),
 			})
-		},
-	}
-	flags.register(cmd)
+		}
+		return present.Table(cmd.OutOrStdout(), rows, 1)
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what GET /api/approvals answers")
 	return cmd
 }
@@ -91,22 +86,17 @@ func approvedUntil(a api.Approval) string {
 }
 
 func newApprovalsRevoke() *cobra.Command {
-	var flags remoteFlags
-	cmd := &cobra.Command{
+	cmd := daemonCommand(&cobra.Command{
 		Use: "revoke [flags] APPROVAL", Short: "Take an approval back: calls that it covers are asked about again",
 		Long: `Take an approval back, by its id: calls that it covers are asked about again. Running
 calls go on.`,
 		Args: callargs.Words(1, "APPROVAL"),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			return flags.ask(func(daemon *remote) error {
-				if err := daemon.RevokeApproval(cmd.Context(), ids[0]); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), "revoked", terminal.OneLine(ids[0]))
-				return err
-			})
-		},
-	}
-	flags.register(cmd)
+	}, func(cmd *cobra.Command, daemon *remote, ids []string) error {
+		if err := daemon.RevokeApproval(cmd.Context(), ids[0]); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "revoked", terminal.OneLine(ids[0]))
+		return err
+	})
 	return cmd
 }

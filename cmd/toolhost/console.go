@@ -13,27 +13,21 @@ import (
 // newConsole prints the link and opens no browser: the link would stand in the
 // argv of a program, which every user of the machine can read.
 func newConsole() *cobra.Command {
-	var flags remoteFlags
-	cmd := &cobra.Command{
+	return daemonCommand(&cobra.Command{
 		Use: "console [flags]", Short: "Print a link that opens the daemon's web console, once",
 		Long: `Print a link that opens the daemon's web console in one browser, once. Anyone with
 the link may do what you may: do not share it. It is valid for two minutes. The
 daemon must listen on TCP: browsers cannot use unix sockets.`,
 		Args: callargs.Words(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.ask(func(daemon *remote) error {
-				link, err := daemon.LoginLink(cmd.Context())
-				if err != nil {
-					return err
-				}
-				if link.URL == "" {
-					return exit.With(exit.Failed, errors.New("the daemon has no address for browsers: set listen: 127.0.0.1:7070 in toolhost.yaml, or publicUrl where listen is all addresses, and start it anew"))
-				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), link.URL)
-				return err
-			})
-		},
-	}
-	flags.register(cmd)
-	return cmd
+	}, func(cmd *cobra.Command, daemon *remote, _ []string) error {
+		link, err := daemon.LoginLink(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if link.URL == "" {
+			return exit.With(exit.Failed, errors.New("the daemon has no address for browsers: set listen: 127.0.0.1:7070 in toolhost.yaml, or publicUrl where listen is all addresses, and start it anew"))
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), link.URL)
+		return err
+	})
 }

@@ -23,9 +23,8 @@ import (
 )
 
 func newFleetWorkers() *cobra.Command {
-	var flags remoteFlags
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := daemonCommand(&cobra.Command{
 		Use: "workers [flags]", Short: "List the workers of the daemon's fleet",
 		Long: `List the workers of the daemon's fleet that were heard within the hour. A worker is
 taking calls, draining (it ends what it has), drained (it has none of this daemon's calls
@@ -33,20 +32,16 @@ left, and goes on for other daemons), suspect (it was not heard for 1.5 s, or do
 hear the daemon), or incompatible: it is of a version that speaks another protocol, and
 gets no calls.`,
 		Args: callargs.Words(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.ask(func(daemon *remote) error {
-				list, err := daemon.Workers(cmd.Context())
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(cmd.OutOrStdout(), list, false)
-				}
-				return printWorkers(cmd.OutOrStdout(), list)
-			})
-		},
-	}
-	flags.register(cmd)
+	}, func(cmd *cobra.Command, daemon *remote, _ []string) error {
+		list, err := daemon.Workers(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(cmd.OutOrStdout(), list, false)
+		}
+		return printWorkers(cmd.OutOrStdout(), list)
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what GET /api/workers answers")
 	return cmd
 }
@@ -82,9 +77,8 @@ func printWorkers(w io.Writer, list api.Workers) error {
 }
 
 func newFleetDrain() *cobra.Command {
-	var flags remoteFlags
 	var wait bool
-	cmd := &cobra.Command{
+	cmd := daemonCommand(&cobra.Command{
 		Use: "drain [flags] WORKER", Short: "Drain a worker: it takes no more calls, and ends when it has none",
 		Long: `Have a worker of the daemon's fleet take no more calls, and end with status 0 when those
 that it has are over and their results are taken. Calls go elsewhere until it is started
@@ -95,16 +89,12 @@ calls of this daemon, and ends once all have drained it. Its owner can let a dae
 alone, with --drain-by.`,
 		Example: "  toolhost fleet drain --wait w1",
 		Args:    callargs.Words(1, "WORKER"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.ask(func(daemon *remote) error {
-				if err := daemon.DrainWorker(cmd.Context(), args[0]); err != nil || !wait {
-					return err
-				}
-				return gone(cmd.Context(), daemon, args[0])
-			})
-		},
-	}
-	flags.register(cmd)
+	}, func(cmd *cobra.Command, daemon *remote, args []string) error {
+		if err := daemon.DrainWorker(cmd.Context(), args[0]); err != nil || !wait {
+			return err
+		}
+		return gone(cmd.Context(), daemon, args[0])
+	})
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the worker has ended, or has none of this daemon's calls and goes on for others")
 	return cmd
 }
@@ -152,8 +142,7 @@ func isGone(list []api.Worker, worker string) (bool, error) {
 }
 
 func newFleetRemove() *cobra.Command {
-	var flags remoteFlags
-	cmd := &cobra.Command{
+	cmd := daemonCommand(&cobra.Command{
 		Use: "remove [flags] WORKER", Short: "Take a worker out of the fleet at once, and for good",
 		Long: `Take a worker out of the daemon's fleet at once, and for good: its connections are
 ended, its calls are lost and end with its lease, and its key does not let it in any more,
@@ -161,20 +150,16 @@ though the configuration names it. To have it back, give it another key. Where t
 has NATS servers of its own (fleet: url), take the key out of their configuration as well.`,
 		Example: "  toolhost fleet remove w1",
 		Args:    callargs.Words(1, "WORKER"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.ask(func(daemon *remote) error {
-				if err := daemon.RemoveWorker(cmd.Context(), args[0]); err != nil {
-					return err
-				}
-				also := ""
-				if list, err := daemon.Workers(cmd.Context()); err == nil && list.Engine.URL != "" {
-					also = ", and give the NATS servers what toolhost fleet nats-config prints: they let its key in until then"
-				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s: take it out of fleet.workers, too%s\n", terminal.OneLine(args[0]), also)
-				return err
-			})
-		},
-	}
-	flags.register(cmd)
+	}, func(cmd *cobra.Command, daemon *remote, args []string) error {
+		if err := daemon.RemoveWorker(cmd.Context(), args[0]); err != nil {
+			return err
+		}
+		also := ""
+		if list, err := daemon.Workers(cmd.Context()); err == nil && list.Engine.URL != "" {
+			also = ", and give the NATS servers what toolhost fleet nats-config prints: they let its key in until then"
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s: take it out of fleet.workers, too%s\n", terminal.OneLine(args[0]), also)
+		return err
+	})
 	return cmd
 }

@@ -19,28 +19,23 @@ import (
 )
 
 func newPs() *cobra.Command {
-	var flags remoteFlags
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := daemonCommand(&cobra.Command{
 		Use: "ps [flags]", Short: "List what the daemon runs: turns, their calls, and what waits for you",
 		Long: `List what the daemon runs: active turns, their calls, and what waits for you. A
 turn that runs nothing has one line without a call. Processes that wait for calls
 (prestart) are listed by tool.`,
 		Args: callargs.Words(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.ask(func(daemon *remote) error {
-				list, err := daemon.Running(cmd.Context())
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(cmd.OutOrStdout(), list, false)
-				}
-				return errors.Join(printTurns(cmd.OutOrStdout(), list.Turns, time.Now()), printPrestarted(cmd.OutOrStdout(), list.Prestarted))
-			})
-		},
-	}
-	flags.register(cmd)
+	}, func(cmd *cobra.Command, daemon *remote, _ []string) error {
+		list, err := daemon.Running(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(cmd.OutOrStdout(), list, false)
+		}
+		return errors.Join(printTurns(cmd.OutOrStdout(), list.Turns, time.Now()), printPrestarted(cmd.OutOrStdout(), list.Prestarted))
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what GET /api/turns/active answers")
 	return cmd
 }

@@ -81,6 +81,16 @@ func (f *remoteFlags) ask(do func(*remote) error) error {
 	return r.failure(do(r))
 }
 
+// daemonCommand is a command that asks the daemon which its flags name.
+func daemonCommand(cmd *cobra.Command, do func(cmd *cobra.Command, daemon *remote, args []string) error) *cobra.Command {
+	var flags remoteFlags
+	flags.register(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return flags.ask(func(daemon *remote) error { return do(cmd, daemon, args) })
+	}
+	return cmd
+}
+
 // failure gives an error of the daemon's, or of the way to it, its exit code.
 func (r *remote) failure(err error) error {
 	if err == nil {
