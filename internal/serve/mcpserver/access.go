@@ -143,7 +143,7 @@ func (a *rights) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Resul
 	case *mcpsdk.ListPromptsResult:
 		own := *list
 		own.Prompts = keep(list.Prompts, func(p *mcpsdk.Prompt) bool {
-			return who.MayUse(catalog.RequestName(a.s.gateway.promptOf(p.Name).entry, catalog.GetPrompt))
+			return who.MayUse(catalog.RequestName(a.s.gateway.promptOf(p.Name).Entry, catalog.GetPrompt))
 		})
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
@@ -181,10 +181,8 @@ func ownCache(c mcpsdk.Cacheable) mcpsdk.Cacheable {
 
 // mayRead says whether somebody may read a URI, or what a template of URIs leads to.
 func (g *gateway) mayRead(who access.Identity, uri string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	w, _ := g.owner(uri)
-	return w != nil && who.MayUse(catalog.RequestName(w.Entry.Name, catalog.ReadResource))
+	server, _ := g.known().Owner(uri)
+	return server != nil && who.MayUse(catalog.RequestName(server.Entry.Name, catalog.ReadResource))
 }
 
 // offeredTo are the tools that somebody may find.

@@ -8,6 +8,8 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
+	"github.com/toolhost/toolhost/internal/tools/catalog"
 )
 
 // What wrapped servers have beside their tools is listed by the rule that decides the
@@ -16,9 +18,9 @@ func TestListsAreOfWhatMayBeUsed(t *testing.T) {
 	s := &Server{}
 	s.rights.s = s
 	for _, name := range []string{"a", "b"} {
-		s.gateway.servers = append(s.gateway.servers, newWrapped(serverOf(name, []string{"test://x", name + "://y"}, []string{"file:///{path}", name + ":///{path}"})))
+		s.gateway.servers = append(s.gateway.servers, directory.New([]catalog.Server{serverOf(name, []string{"test://x", name + "://y"}, []string{"file:///{path}", name + ":///{path}"})})...)
 	}
-	s.gateway.prompts = map[string]promptOffer{"ask": {entry: "a", own: "ask"}, "b__ask": {entry: "b", own: "ask"}}
+	s.gateway.listed.Prompts = map[string]directory.Prompt{"ask": {Entry: "a", Own: "ask"}, "b__ask": {Entry: "b", Own: "ask"}}
 	lists := []mcpsdk.Result{
 		&mcpsdk.ListPromptsResult{Prompts: []*mcpsdk.Prompt{{Name: "ask"}, {Name: "b__ask"}, {Name: "stale"}}, Cacheable: mcpsdk.Cacheable{CacheScope: "public"}},
 		&mcpsdk.ListResourcesResult{Resources: []*mcpsdk.Resource{{URI: "test://x"}, {URI: "toolhost:b/test://x"}, {URI: "a://y"}, {URI: "b://y"}}},
@@ -58,9 +60,9 @@ func TestWhatIsKeptFromSomebodyIsNotThere(t *testing.T) {
 	}}}
 	s.rights.s, s.gateway.s = s, s
 	for _, name := range []string{"a", "b"} {
-		s.gateway.servers = append(s.gateway.servers, newWrapped(serverOf(name, []string{name + "://y"}, nil)))
+		s.gateway.servers = append(s.gateway.servers, directory.New([]catalog.Server{serverOf(name, []string{name + "://y"}, nil)})...)
 	}
-	s.gateway.prompts = map[string]promptOffer{"ask": {entry: "a", own: "ask"}}
+	s.gateway.listed.Prompts = map[string]directory.Prompt{"ask": {Entry: "a", Own: "ask"}}
 	prompts := map[string]string{"a": "ask", "z": "nosuch"}
 	for _, who := range []string{"none", "b"} {
 		ctx := WithPeer(t.Context(), Peer{Identity: who})

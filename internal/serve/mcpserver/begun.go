@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 )
 
 // withoutBeginning are the methods that need no session to have begun.
@@ -15,11 +17,11 @@ var withoutBeginning = map[string]bool{"initialize": true, "ping": true, "server
 // begins says whether a request begins a session, or needs none: from 2026-07-28 on each
 // names its version.
 func begins(r *jsonrpc.Request) bool {
-	return r.Method == "initialize" || stateless(fieldsOf(r.Params))
+	return r.Method == "initialize" || stateless(object.Of(r.Params))
 }
 
-func stateless(params exactFields) bool {
-	return field(params["_meta"], mcpsdk.MetaKeyProtocolVersion) >= multiRound
+func stateless(params object.Fields) bool {
+	return object.Text(params["_meta"], mcpsdk.MetaKeyProtocolVersion) >= multiRound
 }
 
 // tooEarly is why requests cannot be served before a session has begun: the SDK refuses
@@ -45,7 +47,7 @@ func tooEarly(requests ...*jsonrpc.Request) *fault {
 // does: who reads the header alone would take them for other ones.
 func otherVersion(header string, requests []*jsonrpc.Request) *fault {
 	for _, r := range requests {
-		own := field(fieldsOf(r.Params)["_meta"], mcpsdk.MetaKeyProtocolVersion)
+		own := object.Text(object.Of(r.Params)["_meta"], mcpsdk.MetaKeyProtocolVersion)
 		if !r.IsCall() || own == "" || own == header {
 			continue
 		}

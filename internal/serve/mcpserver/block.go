@@ -7,6 +7,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/turn/format"
 )
 
@@ -44,14 +45,14 @@ var ownOfBlocks = []string{"type", "text", "data", "mimeType", "uri", "name", "b
 
 func rawBlock(c api.Content) map[string]any {
 	fields := map[string]any{}
-	extra := fieldsOf(c.Extra) // the supervisor has checked it
-	for name, value := range extra.without(ownOfBlocks) {
+	extra := object.Of(c.Extra) // the supervisor has checked it
+	for name, value := range extra.Without(ownOfBlocks...) {
 		fields[name] = value
 	}
 	put(fields, c, string(extra["type"]))
 	if c.Type == "resource" {
 		inner := fields["resource"].(map[string]any)
-		for name, value := range fieldsOf(extra["resource"]).without(ownOfBlocks) {
+		for name, value := range object.Of(extra["resource"]).Without(ownOfBlocks...) {
 			inner[name] = value
 		}
 	}
@@ -166,9 +167,9 @@ type withMeta struct {
 
 // metaIn is that of an object.
 func metaIn(raw []byte) mcpsdk.Meta {
-	var object withMeta
-	_ = json.Unmarshal(raw, &object)
-	return object.Meta.sdk()
+	var one withMeta
+	_ = json.Unmarshal(raw, &one)
+	return one.Meta.sdk()
 }
 
 func (m exactMeta) sdk() mcpsdk.Meta {

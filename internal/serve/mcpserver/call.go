@@ -16,6 +16,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -115,7 +116,7 @@ func metaOf(r *mcpsdk.CallToolRequest) json.RawMessage {
 	if written == nil && ownMeta(r.Params.Meta) != nil { // it was too long to be kept
 		written, _ = json.Marshal(r.Params.Meta) // of what was decoded from JSON
 	}
-	own := ownMeta(fieldsOf(written))
+	own := ownMeta(object.Of(written))
 	if own == nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) clientFor(r *mcpsdk.CallToolRequest, caps *mcpsdk.ClientCapabil
 	}
 	c := mcpcall.Client{Protocol: r.ProtocolVersion(), Capabilities: raw, LogLevel: s.levelOf(r)}
 	if len(r.Params.InputResponses) > 0 {
-		all := exactFields{}
+		all := object.Fields{}
 		for key, one := range r.Params.InputResponses {
 			all[key], _ = writtenAnswer(one) // of what the SDK has read
 		}
@@ -188,7 +189,7 @@ func elicitation(i api.Interaction, raw json.RawMessage, caps *mcpsdk.ClientCapa
 	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, err
 	}
-	if form := fieldsOf(raw)["requestedSchema"]; p.RequestedSchema != nil { // its order is that of the form's fields
+	if form := object.Of(raw)["requestedSchema"]; p.RequestedSchema != nil { // its order is that of the form's fields
 		p.RequestedSchema = form
 	}
 	switch {

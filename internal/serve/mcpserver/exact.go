@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 )
 
 // exactContent is a block that is written as its server has written it: the SDK has no
@@ -31,39 +31,21 @@ type exactSampling struct {
 
 func (s *exactSampling) MarshalJSON() ([]byte, error) { return s.raw, nil }
 
-// exactFields are those of a result that are written as its server has written them. They
-// stand in its _meta, behind exactKey, until all others have seen the result.
-type exactFields map[string]json.RawMessage
-
+// exactKey has, in the _meta of a result, the fields that are written as its server has
+// written them, until all others have seen the result.
 const exactKey = "dev.toolhost/exact"
 
 // notTheirs are the fields of a result that are for toolhost to say.
 var notTheirs = []string{"_meta", "resultType", "ttlMs", "cacheScope", "inputRequests", "requestState", "isError"}
 
 // keepExact has a result's fields written so.
-func keepExact(result mcpsdk.Result, fields exactFields) {
+func keepExact(result mcpsdk.Result, fields object.Fields) {
 	meta := result.GetMeta()
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	meta[exactKey] = fields.without(notTheirs)
+	meta[exactKey] = fields.Without(notTheirs...)
 	result.SetMeta(meta)
-}
-
-// without are the fields but those of these names, in whatever case: there are decoders
-// to which that is the same.
-func (f exactFields) without(names []string) exactFields {
-	f = maps.Clone(f)
-	maps.DeleteFunc(f, func(field string, _ json.RawMessage) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(field, name) })
-	})
-	return f
-}
-
-// fieldsOf are those of an object; nil for anything else.
-func fieldsOf(raw []byte) (fields exactFields) {
-	_ = json.Unmarshal(raw, &fields)
-	return fields
 }
 
 // exact comes last to a result.
@@ -124,27 +106,27 @@ func ofCursor(method string, r mcpsdk.Request, err error) error {
 		return err
 	}
 	raw, _ := json.Marshal(r.GetParams()) // of what was decoded from JSON
-	cursor := field(raw, "cursor")
+	cursor := object.Text(raw, "cursor")
 	if cursor == "" {
 		return err
 	}
 	return &jsonrpc.Error{Code: e.Code, Message: fmt.Sprintf("unknown cursor %q: use the nextCursor of an answer, or leave it out to begin", cut(cursor, maxShownBytes))}
 }
 
-func takeExact(result mcpsdk.Result) exactFields {
+func takeExact(result mcpsdk.Result) object.Fields {
 	switch result.(type) {
 	case *mcpsdk.CallToolResult, *mcpsdk.GetPromptResult, *mcpsdk.ReadResourceResult, *mcpsdk.CompleteResult:
 	default:
 		return nil // some of the SDK's have no _meta
 	}
-	fields, _ := result.GetMeta()[exactKey].(exactFields)
+	fields, _ := result.GetMeta()[exactKey].(object.Fields)
 	delete(result.GetMeta(), exactKey)
 	return fields
 }
 
 // written is a result that is written with these fields, a list with its entries as their
 // servers have written them. The SDK has more to say, to its own types.
-func (s *Server) written(result mcpsdk.Result, fields exactFields) mcpsdk.Result {
+func (s *Server) written(result mcpsdk.Result, fields object.Fields) mcpsdk.Result {
 	switch own := result.(type) {
 	case *mcpsdk.ListToolsResult:
 		return &exactTools{own, entries("tools", own.Tools, s.extraOf)}
@@ -172,8 +154,8 @@ func (s *Server) written(result mcpsdk.Result, fields exactFields) mcpsdk.Result
 }
 
 // entries is a list of entries, each with further fields; nil if none has any.
-func entries[T any](name string, list []T, fieldsOf func(T) exactFields) exactFields {
-	further, some := make([]exactFields, len(list)), false
+func entries[T any](name string, list []T, fieldsOf func(T) object.Fields) object.Fields {
+	further, some := make([]object.Fields, len(list)), false
 	for i, one := range list {
 		further[i] = fieldsOf(one)
 		some = some || len(further[i]) > 0
@@ -183,88 +165,77 @@ func entries[T any](name string, list []T, fieldsOf func(T) exactFields) exactFi
 	}
 	all := make([]json.RawMessage, len(list))
 	for i, one := range list {
-		raw, err := further[i].over(one)
+		raw, err := further[i].Over(one)
 		if err != nil {
 			return nil
 		}
 		all[i] = raw
 	}
 	raw, _ := json.Marshal(all) // of JSON
-	return exactFields{name: raw}
+	return object.Fields{name: raw}
 }
 
-func (s *Server) extraOf(t *mcpsdk.Tool) exactFields { return s.offerOf(t.Name).extra }
+func (s *Server) extraOf(t *mcpsdk.Tool) object.Fields { return s.offerOf(t.Name).extra }
 
-func (g *gateway) promptFields(p *mcpsdk.Prompt) exactFields {
-	return fieldsOf([]byte(g.promptOf(p.Name).raw))
+func (g *gateway) promptFields(p *mcpsdk.Prompt) object.Fields {
+	return object.Of([]byte(g.promptOf(p.Name).Raw))
 }
 
-func (g *gateway) resourceFields(r *mcpsdk.Resource) exactFields {
+func (g *gateway) resourceFields(r *mcpsdk.Resource) object.Fields {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return fieldsOf([]byte(g.resources[r.URI]))
+	return object.Of([]byte(g.listed.Resources[r.URI]))
 }
 
-func (g *gateway) templateFields(t *mcpsdk.ResourceTemplate) exactFields {
+func (g *gateway) templateFields(t *mcpsdk.ResourceTemplate) object.Fields {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return fieldsOf([]byte(g.templates[t.URITemplate]))
+	return object.Of([]byte(g.listed.Templates[t.URITemplate]))
 }
 
 type (
 	exactTools struct {
 		*mcpsdk.ListToolsResult
-		fields exactFields
+		fields object.Fields
 	}
 	exactPrompts struct {
 		*mcpsdk.ListPromptsResult
-		fields exactFields
+		fields object.Fields
 	}
 	exactResources struct {
 		*mcpsdk.ListResourcesResult
-		fields exactFields
+		fields object.Fields
 	}
 	exactTemplates struct {
 		*mcpsdk.ListResourceTemplatesResult
-		fields exactFields
+		fields object.Fields
 	}
 	exactCall struct {
 		*mcpsdk.CallToolResult
-		fields exactFields
+		fields object.Fields
 	}
 	exactPrompt struct {
 		*mcpsdk.GetPromptResult
-		fields exactFields
+		fields object.Fields
 	}
 	exactResource struct {
 		*mcpsdk.ReadResourceResult
-		fields exactFields
+		fields object.Fields
 	}
 	exactCompletion struct {
 		*mcpsdk.CompleteResult
-		fields exactFields
+		fields object.Fields
 	}
 )
 
-func (e *exactTools) MarshalJSON() ([]byte, error)     { return e.fields.over(e.ListToolsResult) }
-func (e *exactPrompts) MarshalJSON() ([]byte, error)   { return e.fields.over(e.ListPromptsResult) }
-func (e *exactResources) MarshalJSON() ([]byte, error) { return e.fields.over(e.ListResourcesResult) }
+func (e *exactTools) MarshalJSON() ([]byte, error)     { return e.fields.Over(e.ListToolsResult) }
+func (e *exactPrompts) MarshalJSON() ([]byte, error)   { return e.fields.Over(e.ListPromptsResult) }
+func (e *exactResources) MarshalJSON() ([]byte, error) { return e.fields.Over(e.ListResourcesResult) }
 
 func (e *exactTemplates) MarshalJSON() ([]byte, error) {
-	return e.fields.over(e.ListResourceTemplatesResult)
+	return e.fields.Over(e.ListResourceTemplatesResult)
 }
-func (e *exactCall) MarshalJSON() ([]byte, error)       { return e.fields.over(e.CallToolResult) }
-func (e *exactPrompt) MarshalJSON() ([]byte, error)     { return e.fields.over(e.GetPromptResult) }
-func (e *exactResource) MarshalJSON() ([]byte, error)   { return e.fields.over(e.ReadResourceResult) }
-func (e *exactCompletion) MarshalJSON() ([]byte, error) { return e.fields.over(e.CompleteResult) }
-
-// over is a value with the fields in place of its own.
-func (f exactFields) over(value any) ([]byte, error) {
-	raw, err := json.Marshal(value)
-	if err != nil || len(f) == 0 {
-		return raw, err
-	}
-	all := fieldsOf(raw)
-	maps.Copy(all, f)
-	return json.Marshal(all)
-}
+func (e *exactCall) MarshalJSON() ([]byte, error)       { return e.fields.Over(e.CallToolResult) }
+func (e *exactPrompt) MarshalJSON() ([]byte, error)     { return e.fields.Over(e.GetPromptResult) }
+func (e *exactResource) MarshalJSON() ([]byte, error)   { return e.fields.Over(e.ReadResourceResult) }
+func (e *exactCompletion) MarshalJSON() ([]byte, error) { return e.fields.Over(e.CompleteResult) }

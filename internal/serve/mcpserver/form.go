@@ -7,6 +7,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 )
 
 // form is how a question looks to a client: MCP has forms of one object, whose
@@ -144,13 +145,13 @@ func (f form) value(r *mcpsdk.ElicitResult) any {
 	if r.Content == nil {
 		value = map[string]any{}
 	}
-	content := fieldsOf(writtenIn(r.Meta))["content"]
+	content := object.Of(writtenIn(r.Meta))["content"]
 	if r.Content != nil && len(content) > 0 && !f.text {
 		value = content
 	}
 	if f.wraps != "" {
 		value = r.Content[f.wraps]
-		if written := fieldsOf(content)[f.wraps]; value != nil && len(written) > 0 && !f.text {
+		if written := object.Of(content)[f.wraps]; value != nil && len(written) > 0 && !f.text {
 			value = written
 		}
 	}

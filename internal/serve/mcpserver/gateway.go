@@ -16,41 +16,24 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
-	"github.com/toolhost/toolhost/internal/tools/catalog"
-	"github.com/toolhost/toolhost/internal/tools/mcpname"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
 )
 
-// gateway is what wrapped servers offer beside their tools. Names are kept apart by
-// the prefixes of their entries. URIs stay as they are: of two servers with the same
-// one the first in the file keeps it, and the others' have aliases.
+// gateway is what wrapped servers offer beside their tools.
 type gateway struct {
 	s       *Server
 	streams streams
 
-	mu        sync.Mutex
-	servers   []*wrapped // in the order of the file
-	prompts   map[string]promptOffer
-	resources map[string]string // as JSON, by the URI that clients know
-	templates map[string]string
-	watched   watches
-	early     map[*mcpsdk.ServerSession]map[string]*early // by the URI that is subscribed to
-	opened    map[*mcpsdk.ServerSession][]opened          // the oldest first
-	rooted    map[origin]*rooted
-	relisted  map[string]*relisted // entries whose kept server has announced changes of its lists
-	lost      losses
-	unlists   bool // unlistedTemplate is there
-}
-
-// wrapped is one server.
-type wrapped struct {
-	catalog.Server
-	uris      map[string]bool
-	templates []*uritemplate.Template
-}
-
-type promptOffer struct {
-	entry, own string
-	raw        string // as clients get it
+	mu       sync.Mutex
+	servers  directory.Directory
+	listed   directory.Listing
+	watched  watches
+	early    map[*mcpsdk.ServerSession]map[string]*early // by the URI that is subscribed to
+	opened   map[*mcpsdk.ServerSession][]opened          // the oldest first
+	rooted   map[origin]*rooted
+	relisted map[string]*relisted // entries whose kept server has announced changes of its lists
+	lost     losses
+	unlists  bool // unlistedTemplate is there
 }
 
 // unlisted carries a URI that no server lists, escaped, to the handler of resources. No
@@ -79,7 +62,7 @@ var listChanges = map[string]bool{
 // may ask before they are described.
 func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	g.s = s
-	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, watches{}
+	g.watched = watches{}
 	g.early = map[*mcpsdk.ServerSession]map[string]*early{}
 	g.streams.open = map[*mcpsdk.ServerSession]map[string][]*subscribing{}
 	g.lost = losses{}
@@ -103,10 +86,7 @@ func (g *gateway) knowServers() {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.servers = nil
-	for _, one := range g.s.config.Servers() {
-		g.servers = append(g.servers, newWrapped(one))
-	}
+	g.servers = directory.New(g.s.config.Servers())
 }
 
 // offerServers offers what the servers have, and nothing else.
@@ -116,16 +96,11 @@ func (g *gateway) offerServers() (problems []error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	prompts, resources, templates := map[string]promptOffer{}, map[string]string{}, map[string]string{}
-	for _, w := range g.servers {
-		for _, why := range w.Held {
-			problems = append(problems, errors.New(why))
-		}
-		problems = append(problems, g.list(w, prompts, resources, templates)...)
-	}
-	problems = append(problems, show("prompt", prompts, &g.prompts, g.addPrompt, g.s.sdk.RemovePrompts)...)
-	problems = append(problems, show("resource", resources, &g.resources, g.addResource, g.s.sdk.RemoveResources)...)
-	problems = append(problems, show("resource template", templates, &g.templates, g.addTemplate, g.s.sdk.RemoveResourceTemplates)...)
+	before := g.listed
+	g.listed, problems = g.servers.List()
+	problems = append(problems, show("prompt", before.Prompts, g.listed.Prompts, g.addPrompt, g.s.sdk.RemovePrompts)...)
+	problems = append(problems, show("resource", before.Resources, g.listed.Resources, g.addResource, g.s.sdk.RemoveResources)...)
+	problems = append(problems, show("resource template", before.Templates, g.listed.Templates, g.addTemplate, g.s.sdk.RemoveResourceTemplates)...)
 	if len(g.servers) > 0 && !g.unlists { // each time clients are told that resources have changed
 		g.unlists = true
 		g.s.sdk.AddResourceTemplate(unlistedTemplate(), g.readResource)
@@ -138,140 +113,9 @@ func (g *gateway) offerServers() (problems []error) {
 	return problems
 }
 
-func newWrapped(one catalog.Server) *wrapped {
-	w := &wrapped{Server: one, uris: map[string]bool{}}
-	for _, raw := range one.Offers.GetResources() {
-		if uri := field(raw, "uri"); uri != "" {
-			w.uris[uri] = true
-		}
-	}
-	for _, raw := range one.Offers.GetTemplates() {
-		if t, err := uritemplate.New(field(raw, "uriTemplate")); err == nil {
-			w.templates = append(w.templates, t)
-		}
-	}
-	return w
-}
-
-func field(raw []byte, name string) (text string) {
-	_ = json.Unmarshal(fieldsOf(raw)[name], &text)
-	return text
-}
-
-// list adds what one server offers.
-func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, templates map[string]string) (problems []error) {
-	for _, raw := range w.Offers.GetPrompts() {
-		raw = withoutNulls(raw)
-		own := field(raw, "name")
-		name := own
-		if prefix := w.Entry.MCP.Prefix; prefix != "" {
-			name = prefix + mcpname.Separator + own
-		}
-		if first, taken := prompts[name]; own == "" || taken {
-			problems = append(problems, fmt.Errorf("prompt %q of %s (%s) is left out: %s has its name already: give one of them another prefix", name, w.Entry.Name, w.Entry.Source, first.entry))
-			continue
-		}
-		prompts[name] = promptOffer{w.Entry.Name, own, string(withField(raw, "name", name))}
-	}
-	for _, raw := range w.Offers.GetResources() {
-		uri := field(raw, "uri")
-		shown := g.shown(w, uri)
-		if shown != uri {
-			problems = append(problems, fmt.Errorf("resource %s of %s (%s) is offered as %s: another server has its URI", uri, w.Entry.Name, w.Entry.Source, shown))
-		}
-		resources[shown] = string(withField(named(raw, uri), "uri", shown))
-	}
-	for _, raw := range w.Offers.GetTemplates() {
-		uri := field(raw, "uriTemplate")
-		shown := w.shownTemplate(g, uri)
-		if shown != uri {
-			problems = append(problems, fmt.Errorf("resource template %s of %s (%s) is offered as %s: another server has one for the same URIs", uri, w.Entry.Name, w.Entry.Source, shown))
-		}
-		templates[shown] = string(withField(named(raw, uri), "uriTemplate", shown))
-	}
-	return problems
-}
-
-// owner is the server that a URI of clients' is read from, and its own URI: nil if
-// there is no server at all. A URI that nobody lists is the first server's that has
-// others of its scheme, or else the first one's.
-func (g *gateway) owner(uri string) (*wrapped, string) { return ownerAmong(g.servers, uri) }
-
-func ownerAmong(servers []*wrapped, uri string) (*wrapped, string) {
-	if name, own, is := ofAlias(uri); is {
-		for _, w := range servers {
-			if w.Entry.Name == name {
-				return w, own
-			}
-		}
-	}
-	for _, fits := range []func(*wrapped) bool{
-		func(w *wrapped) bool { return w.uris[uri] },
-		func(w *wrapped) bool { return w.hasTemplate(uri) },
-		func(w *wrapped) bool {
-			return slices.ContainsFunc(w.templates, func(t *uritemplate.Template) bool { return t.Regexp().MatchString(uri) })
-		},
-		func(w *wrapped) bool { return w.hasScheme(uri) },
-		(*wrapped).hasResources,
-	} {
-		if i := slices.IndexFunc(servers, fits); i >= 0 {
-			return servers[i], uri
-		}
-	}
-	return nil, ""
-}
-
-// hasTemplate says whether a text is a template of the server, rather than a URI.
-func (w *wrapped) hasTemplate(text string) bool {
-	return slices.ContainsFunc(w.templates, func(t *uritemplate.Template) bool { return t.Raw() == text })
-}
-
-func (w *wrapped) hasScheme(uri string) bool {
-	scheme, _, _ := strings.Cut(uri, ":")
-	for own := range w.uris {
-		if strings.HasPrefix(own, scheme+":") {
-			return true
-		}
-	}
-	return slices.ContainsFunc(w.templates, func(t *uritemplate.Template) bool { return strings.HasPrefix(t.Raw(), scheme+":") })
-}
-
-func (w *wrapped) hasResources() bool {
-	var declared struct{ Resources *struct{} }
-	return json.Unmarshal(w.Offers.GetCapabilities(), &declared) == nil && declared.Resources != nil
-}
-
-// shown is what clients know a server's URI by: its own, if that leads to the server.
-func (g *gateway) shown(w *wrapped, uri string) string {
-	if of, own := g.owner(uri); uri == "" || of == w && own == uri {
-		return uri
-	}
-	return aliasOf(w.Entry.Name, uri)
-}
-
-// shownTemplate is what clients know a server's template by: its own text, if that and what
-// is made of it lead to the server.
-func (w *wrapped) shownTemplate(g *gateway, text string) string {
-	shown := g.shown(w, text)
-	t, err := uritemplate.New(text)
-	if err != nil {
-		return shown
-	}
-	values := uritemplate.Values{}
-	for _, name := range t.Varnames() {
-		values.Set(name, uritemplate.String("toolhost"))
-	}
-	if made, err := t.Expand(values); err == nil && g.shown(w, made) != made {
-		return aliasOf(w.Entry.Name, text)
-	}
-	return shown
-}
-
 // show adds entries that are new or have changed, and removes those that are gone or cannot
 // be offered any more.
-func show[T comparable](kind string, fresh map[string]T, known *map[string]T, add func(T) error, remove func(...string)) (problems []error) {
-	before := *known
-	*known = fresh
+func show[T comparable](kind string, before, fresh map[string]T, add func(T) error, remove func(...string)) (problems []error) {
 	var gone []string
 	for name := range before {
 		if _, still := fresh[name]; !still {
@@ -299,15 +143,15 @@ func unlistedTemplate() *mcpsdk.ResourceTemplate {
 	return &mcpsdk.ResourceTemplate{Name: unlisted, URITemplate: unlisted + "{+uri}"}
 }
 
-func (g *gateway) addPrompt(offer promptOffer) error {
+func (g *gateway) addPrompt(offer directory.Prompt) error {
 	p := &mcpsdk.Prompt{}
-	if err := json.Unmarshal([]byte(offer.raw), p); err != nil {
+	if err := json.Unmarshal([]byte(offer.Raw), p); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(p.Arguments, func(a *mcpsdk.PromptArgument) bool { return a == nil || a.Name == "" }) {
 		return errors.New("an argument of it has no name")
 	}
-	p.Meta = metaIn([]byte(offer.raw))
+	p.Meta = metaIn([]byte(offer.Raw))
 	g.s.sdk.AddPrompt(p, g.getPrompt)
 	return nil
 }
@@ -366,8 +210,8 @@ func (g *gateway) anyResource(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 func (g *gateway) lists(uri string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, is := g.resources[uri]
-	for template := range g.templates {
+	_, is := g.listed.Resources[uri]
+	for template := range g.listed.Templates {
 		if t, err := uritemplate.New(template); !is && err == nil {
 			is = t.Regexp().MatchString(uri)
 		}

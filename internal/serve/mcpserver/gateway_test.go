@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -27,74 +28,6 @@ func serverOf(name string, resources, templates []string) catalog.Server {
 		o.Templates = append(o.Templates, []byte(`{"name":"t","uriTemplate":"`+uri+`"}`))
 	}
 	return catalog.Server{Entry: config.Tool{Name: name}, Offers: o}
-}
-
-// Every URI that clients are given for a server's leads back to that server and to
-// that URI, whatever the others have.
-func TestURIsLeadBack(t *testing.T) {
-	g := gateway{}
-	for _, one := range []catalog.Server{
-		serverOf("a", []string{"test://x", "memo://1"}, []string{"file:///{path}"}),
-		serverOf("b", []string{"test://x", "test://y"}, []string{"file:///{path}", "db://{table}/{row}"}),
-		serverOf("c", []string{"note://z"}, nil),
-	} {
-		g.servers = append(g.servers, newWrapped(one))
-	}
-	for _, test := range []struct {
-		server    int
-		uri, want string
-	}{
-		{0, "test://x", "test://x"},
-		{1, "test://x", "toolhost:b/test://x"},
-		{1, "test://y", "test://y"},
-		{0, "file:///etc", "file:///etc"},
-		{1, "file:///etc", "toolhost:b/file:///etc"},
-		{1, "db://t/1", "db://t/1"},
-		{0, "memo://unlisted", "memo://unlisted"},
-		{2, "memo://unlisted", "toolhost:c/memo://unlisted"},
-		{2, "note://unlisted", "note://unlisted"},
-		{2, "toolhost:a/test://x", "toolhost:c/toolhost:a/test://x"},
-	} {
-		w := g.servers[test.server]
-		shown := g.shown(w, test.uri)
-		if shown != test.want {
-			t.Errorf("%s of %s is shown as %s, want %s", test.uri, w.Entry.Name, shown, test.want)
-		}
-		if of, own := g.owner(shown); of != w || own != test.uri {
-			t.Errorf("%s leads to %s of %s", shown, own, of.Entry.Name)
-		}
-	}
-}
-
-// What is made of a template leads back to its server, too, whatever its variables are called.
-func TestTemplatesLeadBack(t *testing.T) {
-	g := gateway{}
-	for _, one := range []catalog.Server{
-		serverOf("a", nil, []string{"repo://{owner}/{name}", "file:///{+path}", "toolhost:b/odd://{x}"}),
-		serverOf("b", []string{"repo://b/listed"}, []string{"repo://{org}/{repo}", "file:///docs/{page}", "db://{table}{?row*}", "odd://{x}"}),
-	} {
-		g.servers = append(g.servers, newWrapped(one))
-	}
-	templates := map[string]string{}
-	var problems []error
-	for _, w := range g.servers {
-		problems = append(problems, g.list(w, map[string]promptOffer{}, map[string]string{}, templates)...)
-	}
-	for _, test := range []struct{ template, made, entry, own string }{
-		{"repo://{owner}/{name}", "repo://x/y", "a", "repo://x/y"},
-		{"toolhost:b/repo://{org}/{repo}", "toolhost:b/repo://x/y", "b", "repo://x/y"},
-		{"toolhost:b/file:///docs/{page}", "toolhost:b/file:///docs/x", "b", "file:///docs/x"},
-		{"toolhost:a/toolhost:b/odd://{x}", "toolhost:a/toolhost:b/odd://1", "a", "toolhost:b/odd://1"},
-		{"db://{table}{?row*}", "db://t?row=1", "b", "db://t?row=1"},
-		{"odd://{x}", "odd://1", "b", "odd://1"},
-	} {
-		if of, own := g.owner(test.made); templates[test.template] == "" || of.Entry.Name != test.entry || own != test.own {
-			t.Errorf("%s leads to %s of %s; listed are %v", test.made, own, of.Entry.Name, templates)
-		}
-	}
-	if len(templates) != 7 || len(problems) != 3 {
-		t.Errorf("%d templates, %v", len(templates), problems)
-	}
 }
 
 // What a block has beside what toolhost knows comes out as it went in.
@@ -183,7 +116,7 @@ func TestAnAnswerIsForItsQuestion(t *testing.T) {
 func TestExtensionsOfServers(t *testing.T) {
 	one := serverOf("a", nil, nil)
 	one.Offers.Capabilities = []byte(`{"extensions":{"io.modelcontextprotocol/ui":{},"io.modelcontextprotocol/tasks":{},"example.org/own":{}}}`)
-	g := gateway{servers: []*wrapped{newWrapped(one)}}
+	g := gateway{servers: directory.New([]catalog.Server{one})}
 	all := g.extensionsFor(access.Identity{})
 	if _, tasks := all["io.modelcontextprotocol/tasks"]; tasks || len(all) != 2 {
 		t.Errorf("%v", all)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -21,8 +22,8 @@ func TestCancelledAfterAQuestion(t *testing.T) {
 			call := func(id int, more string) string {
 				return w.ask(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s,%s%s}}`, id, meta, calls, more))
 			}
-			state := field(fieldsOf([]byte(call(1, "")))["result"], "requestState")
-			again := field(fieldsOf([]byte(call(2, `,"requestState":"`+state+`"`)))["result"], "requestState")
+			state := object.Text(object.Of([]byte(call(1, "")))["result"], "requestState")
+			again := object.Text(object.Of([]byte(call(2, `,"requestState":"`+state+`"`)))["result"], "requestState")
 			if state == "" || again == "" {
 				t.Fatalf("%s: the states are %q and %q", name, state, again)
 			}

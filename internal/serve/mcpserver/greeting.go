@@ -11,6 +11,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/mcpname"
 )
@@ -74,21 +75,24 @@ func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 }
 
 // usedBy are the servers whose requests somebody may make.
-func (g *gateway) usedBy(who access.Identity) (list []*wrapped) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	servers := g.servers
+func (g *gateway) usedBy(who access.Identity) (list directory.Directory) {
+	servers := g.known()
 	if len(servers) == 0 { // not all are described yet
-		for _, one := range g.s.config.Servers() {
-			servers = append(servers, newWrapped(one))
-		}
+		servers = directory.New(g.s.config.Servers())
 	}
-	for _, w := range servers {
-		if who.MayUse(catalog.RequestName(w.Entry.Name, catalog.ReadResource)) {
-			list = append(list, w)
+	for _, one := range servers {
+		if who.MayUse(catalog.RequestName(one.Entry.Name, catalog.ReadResource)) {
+			list = append(list, one)
 		}
 	}
 	return list
+}
+
+// known are the servers that were described at the last reload.
+func (g *gateway) known() directory.Directory {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.servers
 }
 
 func (g *gateway) instructionsFor(who access.Identity) string {

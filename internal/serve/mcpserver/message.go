@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/strictjson"
 )
 
@@ -77,7 +78,7 @@ func readMessageAs(raw []byte) (_ jsonrpc.Message, changed bool, _ *fault) {
 	if string(fields["jsonrpc"]) != `"2.0"` {
 		return refused(`this is not a JSON-RPC 2.0 message: it has no "jsonrpc":"2.0"`)
 	}
-	sent, params := fields["params"], fieldsOf(fields["params"])
+	sent, params := fields["params"], object.Of(fields["params"])
 	changed = keepWritten(fields, params)
 	m, err := decode(fields)
 	if err != nil {

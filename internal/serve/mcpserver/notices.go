@@ -14,6 +14,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/turn"
@@ -31,7 +32,7 @@ func (s *Server) Notice(entry, share, method string, params json.RawMessage) {
 			s.gateway.takeOver(from)
 		})
 	case resourceUpdated:
-		s.gateway.updated(source{origin: from, uri: field(params, "uri")}, params)
+		s.gateway.updated(source{origin: from, uri: object.Text(params, "uri")}, params)
 	case mcpcall.ElicitationComplete:
 		s.gateway.completed(from, params)
 	case logMessage:
@@ -64,11 +65,11 @@ func (g *gateway) showAgain(method string) {
 		g.s.sdk.AddTool(statusTool(), g.s.status)
 	case "notifications/prompts/list_changed":
 		g.mu.Lock()
-		names := slices.Sorted(maps.Keys(g.prompts))
+		names := slices.Sorted(maps.Keys(g.listed.Prompts))
 		var p mcpsdk.Prompt
-		found := len(names) > 0 && json.Unmarshal([]byte(g.prompts[names[0]].raw), &p) == nil
+		found := len(names) > 0 && json.Unmarshal([]byte(g.listed.Prompts[names[0]].Raw), &p) == nil
 		if found {
-			p.Meta = metaIn([]byte(g.prompts[names[0]].raw))
+			p.Meta = metaIn([]byte(g.listed.Prompts[names[0]].Raw))
 		}
 		g.mu.Unlock()
 		if found {
@@ -182,10 +183,8 @@ func (g *gateway) unsubscribeAll(sources []source) {
 }
 
 func (g *gateway) keeps(entry string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	i := slices.IndexFunc(g.servers, func(w *wrapped) bool { return w.Entry.Name == entry })
-	return i >= 0 && g.servers[i].Entry.MCP.Keep != nil
+	server := g.known().Of(entry)
+	return server != nil && server.Entry.MCP.Keep != nil
 }
 
 // beforeAgain is how long a server whose process has ended is left alone: it may end

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 )
 
 // forVersionOf is a list of tools as the client's version knows them: before 2026-07-28
@@ -35,11 +37,11 @@ func forVersionOf(r mcpsdk.Request, result mcpsdk.Result) mcpsdk.Result {
 // olderSchema has objects in place of true and false among a schema's properties: strict
 // clients refuse the whole list of tools for one that is not an object.
 func olderSchema(schema json.RawMessage) json.RawMessage {
-	return edited(schema, func(name string, properties json.RawMessage) json.RawMessage {
+	return object.Edited(schema, func(name string, properties json.RawMessage) json.RawMessage {
 		if name != "properties" {
 			return properties
 		}
-		return edited(properties, func(_ string, property json.RawMessage) json.RawMessage {
+		return object.Edited(properties, func(_ string, property json.RawMessage) json.RawMessage {
 			switch string(property) {
 			case "true":
 				return json.RawMessage(`{}`)

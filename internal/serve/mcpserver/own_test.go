@@ -12,6 +12,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
@@ -76,7 +77,7 @@ func TestResultsAddFieldsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, _ = json.Marshal(fieldsOf(raw).without([]string{"_meta"})) // the receipt has what was sent
+	raw, _ = json.Marshal(object.Of(raw).Without("_meta")) // the receipt has what was sent
 	var shown struct {
 		Content []struct{ Type string }
 		Theirs  int
@@ -98,7 +99,7 @@ func TestResultsAddFieldsOnly(t *testing.T) {
 }
 
 func TestNamesInAnotherCase(t *testing.T) {
-	if got := string(withField([]byte(`{"NAME":"forged","name":"a","x":1}`), "name", "b")); got != `{"name":"b","x":1}` {
+	if got := string(object.With([]byte(`{"NAME":"forged","name":"a","x":1}`), "name", "b")); got != `{"name":"b","x":1}` {
 		t.Error(got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
@@ -41,7 +42,7 @@ var shapes = []struct {
 
 // unfitParams is why a request cannot have its params, whose fields are these if it is an
 // object. The SDK knows of unknown methods, and drops notifications that it cannot read.
-func unfitParams(r *jsonrpc.Request, raw json.RawMessage, params exactFields) error {
+func unfitParams(r *jsonrpc.Request, raw json.RawMessage, params object.Fields) error {
 	needed, known := methods[r.Method]
 	switch {
 	case needed && !given(raw):
@@ -54,7 +55,7 @@ func unfitParams(r *jsonrpc.Request, raw json.RawMessage, params exactFields) er
 	return unfitFields(r.Method, params)
 }
 
-func unfitFields(method string, params exactFields) error {
+func unfitFields(method string, params object.Fields) error {
 	for _, one := range shapes {
 		if value, there := params[one.field]; there {
 			if err := one.fits("params."+one.field, value); err != nil {
@@ -92,7 +93,7 @@ func worded(path, what string, raw json.RawMessage, err error) error {
 		return mustBe(path, what, raw)
 	}
 	for _, key := range strings.Split(e.Field, ".") {
-		if below, there := fieldsOf(raw)[key]; there {
+		if below, there := object.Of(raw)[key]; there {
 			path, raw = path+"."+key, below
 		}
 	}
@@ -133,7 +134,7 @@ func metaFits(path string, raw json.RawMessage) error {
 	if err := fits[map[string]json.RawMessage](path, raw); err != nil {
 		return err
 	}
-	meta := fieldsOf(raw)
+	meta := object.Of(raw)
 	if token := meta["progressToken"]; given(token) && kindOf(token) != "string" && !isID(token) {
 		return mustBe(path+".progressToken", "a string or a whole number below 2^53", token)
 	}
@@ -159,10 +160,10 @@ func answersFit(path string, raw json.RawMessage) error {
 	if err := fits[map[string]json.RawMessage](path, raw); err != nil {
 		return err
 	}
-	answers := fieldsOf(raw)
+	answers := object.Of(raw)
 	for _, key := range slices.Sorted(maps.Keys(answers)) {
 		path, answer := path+"."+key, answers[key]
-		one, _ := json.Marshal(exactFields{key: answer}) // of JSON
+		one, _ := json.Marshal(object.Fields{key: answer}) // of JSON
 		if err := new(mcpsdk.InputResponseMap).UnmarshalJSON(one); err != nil {
 			return worded(path, "an answer, such as {\"action\": \"accept\"} with its content", answer, err)
 		}

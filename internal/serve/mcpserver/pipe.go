@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/strictjson"
 )
 
@@ -222,7 +223,7 @@ func (p *pipe) cancel(params json.RawMessage) bool {
 func (p *pipe) answers(r *jsonrpc.Response) (cancelled bool) {
 	state := ""
 	if p.giveUp != nil && bytes.Contains(r.Result, []byte(`"requestState"`)) {
-		state = field(r.Result, "requestState")
+		state = object.Text(r.Result, "requestState")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

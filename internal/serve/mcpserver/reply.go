@@ -10,6 +10,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 )
 
 // reply is what a request is answered with: a result, or what is asked for.
@@ -33,7 +34,7 @@ func (i *inputs) in(result mcpsdk.Result) error {
 	if err != nil {
 		return fmt.Errorf("cannot write the question: %w", err)
 	}
-	fields := fieldsOf(raw)
+	fields := object.Of(raw)
 	ordered := []byte("{")
 	for n, key := range i.keys {
 		if n > 0 {
@@ -43,11 +44,11 @@ func (i *inputs) in(result mcpsdk.Result) error {
 		one := fields[key]
 		//lint:ignore SA1019 clients may still have a model
 		if p, is := i.requests[key].(*mcpsdk.CreateMessageWithToolsParams); is {
-			one = withField(one, "params", p.Meta[exactKey])
+			one = object.With(one, "params", p.Meta[exactKey])
 		}
 		ordered = append(append(append(ordered, name...), ':'), one...)
 	}
-	result.SetMeta(map[string]any{exactKey: exactFields{"inputRequests": append(ordered, '}')}})
+	result.SetMeta(map[string]any{exactKey: object.Fields{"inputRequests": append(ordered, '}')}})
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/turn/format"
 )
 
@@ -41,7 +42,7 @@ func present(r *api.Result, p outputCheck, version string, notes []string) *mcps
 	}
 	out.Meta = metaFrom(r.Meta)
 	out.Meta[executionKey] = receipt(&shown)
-	if own := fieldsOf(r.Meta).without(ownOfResults); len(own) > 0 {
+	if own := object.Of(r.Meta).Without(ownOfResults...); len(own) > 0 {
 		keepExact(out, own)
 	}
 	return out

@@ -11,6 +11,8 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 )
 
@@ -69,15 +71,15 @@ func failed(r *api.Result) error {
 func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mcpsdk.GetPromptResult, error) {
 	p := r.Params
 	offer := g.promptFor(ctx, p.Name, catalog.GetPrompt)
-	if offer.entry == "" {
+	if offer.Entry == "" {
 		return nil, unknownPrompt(p.Name)
 	}
-	params := map[string]any{"name": offer.own}
+	params := map[string]any{"name": offer.Own}
 	if p.Arguments != nil {
 		params["arguments"] = p.Arguments
 	}
 	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: p.Meta, InputResponses: p.InputResponses, RequestState: p.RequestState})
-	a, err := g.request(ctx, like, offer.entry, catalog.GetPrompt, params)
+	a, err := g.request(ctx, like, offer.Entry, catalog.GetPrompt, params)
 	if err != nil {
 		return nil, err
 	}
@@ -90,16 +92,16 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
 	}
 	out.Meta = metaFrom(a.result.Structured)
-	renamedMeta(out.Meta, g.linksOf(offer.entry))
-	fields := fieldsOf(a.result.Structured)
-	fields["messages"] = g.renamedMessages(offer.entry, fields["messages"])
+	renamedMeta(out.Meta, g.linksOf(offer.Entry))
+	fields := object.Of(a.result.Structured)
+	fields["messages"] = g.renamedMessages(offer.Entry, fields["messages"])
 	keepExact(out, fields)
 	return out, nil
 }
 
 // decodeAnswer reads a server's answer, which is one only with this field.
 func decodeAnswer(r *api.Result, field string, into any) error {
-	if fieldsOf(r.Structured)[field] == nil {
+	if object.Of(r.Structured)[field] == nil {
 		return fmt.Errorf("it has no %s: %s", field, strings.Join(r.Warnings, "; "))
 	}
 	return json.Unmarshal(r.Structured, into)
@@ -110,7 +112,7 @@ func (g *gateway) renamedMessages(entry string, messages json.RawMessage) json.R
 	list := []json.RawMessage{}
 	_ = json.Unmarshal(messages, &list) // as the SDK has just done
 	for i, one := range list {
-		content := fieldsOf(one)["content"]
+		content := object.Of(one)["content"]
 		var said struct {
 			URI      string
 			Resource struct{ URI string }
@@ -118,43 +120,32 @@ func (g *gateway) renamedMessages(entry string, messages json.RawMessage) json.R
 		_ = json.Unmarshal(content, &said)
 		switch uri, inner := g.shownBy(entry, said.URI), g.shownBy(entry, said.Resource.URI); {
 		case uri != said.URI:
-			content = withField(content, "uri", uri)
+			content = object.With(content, "uri", uri)
 		case inner != said.Resource.URI:
-			content = withField(content, "resource", withField(fieldsOf(content)["resource"], "uri", inner))
+			content = object.With(content, "resource", object.With(object.Of(content)["resource"], "uri", inner))
 		default:
 			continue
 		}
-		list[i] = withField(one, "content", content)
+		list[i] = object.With(one, "content", content)
 	}
 	raw, _ := json.Marshal(list) // of what was decoded from JSON
 	return raw
 }
 
-// withField is a JSON object with one field set, whatever the case in which it had it.
-func withField(raw []byte, name string, value any) json.RawMessage {
-	fields := fieldsOf(raw).without([]string{name})
-	if fields == nil {
-		fields = exactFields{}
-	}
-	fields[name], _ = json.Marshal(value) // text, or JSON
-	out, _ := json.Marshal(fields)
-	return out
-}
-
-// promptOf is the prompt that clients know by a name; its entry is empty if no
+// promptOf is the prompt that clients know by a name; its Entry is empty if no
 // prompt has the name.
-func (g *gateway) promptOf(name string) promptOffer {
+func (g *gateway) promptOf(name string) directory.Prompt {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.prompts[name]
+	return g.listed.Prompts[name]
 }
 
 // promptFor is promptOf for the sender of a request of the method. There is no prompt to
 // them that is kept from them.
-func (g *gateway) promptFor(ctx context.Context, name, method string) promptOffer {
+func (g *gateway) promptFor(ctx context.Context, name, method string) directory.Prompt {
 	offer := g.promptOf(name)
-	if !g.s.rights.identity(ctx).MayUse(catalog.RequestName(offer.entry, method)) {
-		return promptOffer{}
+	if !g.s.rights.identity(ctx).MayUse(catalog.RequestName(offer.Entry, method)) {
+		return directory.Prompt{}
 	}
 	return offer
 }
@@ -163,6 +154,9 @@ func (g *gateway) promptFor(ctx context.Context, name, method string) promptOffe
 func unknownPrompt(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)}
 }
+
+// linksOf is how an entry's URIs are written for clients; nil for one of no server.
+func (g *gateway) linksOf(entry string) func(string) string { return g.known().Links(entry) }
 
 // shownBy is what clients know a URI of an entry's server by.
 func (g *gateway) shownBy(entry, uri string) string {
@@ -175,11 +169,11 @@ func (g *gateway) shownBy(entry, uri string) string {
 // ownerFor is the entry that a URI is read from for who sends a request, and its server's
 // own URI. Servers whose resources are kept from them are as if they were not there.
 func (g *gateway) ownerFor(ctx context.Context, uri string) (entry, own string, err error) {
-	w, own := ownerAmong(g.usedBy(g.s.rights.identity(ctx)), uri)
-	if w == nil {
+	server, own := g.usedBy(g.s.rights.identity(ctx)).Owner(uri)
+	if server == nil {
 		return "", "", noResource(uri)
 	}
-	return w.Entry.Name, own, nil
+	return server.Entry.Name, own, nil
 }
 
 func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest) (*mcpsdk.ReadResourceResult, error) {
@@ -210,7 +204,7 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 	for _, c := range a.result.Content {
 		contents = append(contents, g.contentsOf(entry, asked, c))
 	}
-	fields := fieldsOf(a.result.Structured)
+	fields := object.Of(a.result.Structured)
 	if fields["contents"], err = json.Marshal(contents); err != nil {
 		return nil, fmt.Errorf("bug: a resource cannot be written: %w", err)
 	}
@@ -280,8 +274,8 @@ func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 	entry, ref := "", *p.Ref
 	offer := g.promptFor(ctx, ref.Name, catalog.Complete)
 	switch {
-	case ref.Type == "ref/prompt" && offer.entry != "":
-		entry, ref.Name = offer.entry, offer.own
+	case ref.Type == "ref/prompt" && offer.Entry != "":
+		entry, ref.Name = offer.Entry, offer.Own
 	case ref.Type == "ref/prompt":
 		return nil, unknownPrompt(ref.Name)
 	default:
@@ -304,6 +298,6 @@ func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 		return nil, fmt.Errorf("the server's completion cannot be read: %w", err)
 	}
 	out.Meta = metaFrom(a.result.Structured)
-	keepExact(out, fieldsOf(a.result.Structured))
+	keepExact(out, object.Of(a.result.Structured))
 	return out, nil
 }

@@ -1,84 +1,17 @@
 package mcpserver
 
 import (
-	"bytes"
 	"encoding/json"
+
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 )
-
-// A strict client refuses a whole list for one entry that its protocol does not have:
-// what one server has written wrongly would take away what all others offer.
-
-// mayLack are the fields of entries that may be left out, and those of their icons,
-// annotations and arguments. What the protocol does not have is passed on as it is.
-var mayLack = map[string]bool{
-	"title": true, "description": true, "mimeType": true, "size": true, "icons": true, "annotations": true, "arguments": true, "_meta": true,
-	"sizes": true, "theme": true, "audience": true, "priority": true, "lastModified": true, "required": true, "outputSchema": true, "execution": true,
-	"readOnlyHint": true, "destructiveHint": true, "idempotentHint": true, "openWorldHint": true,
-}
-
-// withoutNulls is an entry of a list without its optional fields that are null.
-func withoutNulls(value json.RawMessage) json.RawMessage {
-	var list []json.RawMessage
-	if json.Unmarshal(value, &list) == nil && list != nil {
-		for i, one := range list {
-			list[i] = withoutNulls(one)
-		}
-		raw, _ := json.Marshal(list) // of JSON
-		return raw
-	}
-	return edited(value, func(name string, one json.RawMessage) json.RawMessage {
-		switch {
-		case mayLack[name] && string(one) == "null":
-			return nil
-		case name == "icons", name == "annotations", name == "arguments":
-			return withoutNulls(one)
-		}
-		return one
-	})
-}
-
-// named is a resource or template as strict clients take it; one without a name has its
-// URI for that.
-func named(raw json.RawMessage, uri string) json.RawMessage {
-	if raw = withoutNulls(raw); field(raw, "name") == "" {
-		return withField(raw, "name", uri)
-	}
-	return raw
-}
 
 // strictSchema is a schema without properties or required that are null.
 func strictSchema(schema json.RawMessage) json.RawMessage {
-	return edited(schema, func(name string, value json.RawMessage) json.RawMessage {
+	return object.Edited(schema, func(name string, value json.RawMessage) json.RawMessage {
 		if string(value) == "null" && (name == "properties" || name == "required") {
 			return nil
 		}
 		return value
 	})
-}
-
-// edited is a JSON object in its order, with the values that change makes of its own: nil
-// leaves one out. Any other value stays as it was.
-func edited(object json.RawMessage, change func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
-	in := json.NewDecoder(bytes.NewReader(object))
-	if open, err := in.Token(); err != nil || open != json.Delim('{') {
-		return object
-	}
-	out := []byte("{")
-	for in.More() {
-		key, err := in.Token()
-		var value json.RawMessage
-		if err != nil || in.Decode(&value) != nil {
-			return object
-		}
-		text, _ := key.(string)
-		if value = change(text, value); value == nil {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		name, _ := json.Marshal(text) // text always can be
-		out = append(append(append(out, name...), ':'), value...)
-	}
-	return append(out, '}')
 }

@@ -7,6 +7,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/turn"
@@ -56,8 +57,8 @@ func toolOf(t catalog.Tool) *mcpsdk.Tool {
 var ownOfTools = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution", "_meta", "icons"}
 
 // extraOf are further fields of a wrapped server's tool, as it has written them.
-func extraOf(t catalog.Tool) exactFields {
-	return fieldsOf(t.Description.GetExtra()).without(ownOfTools)
+func extraOf(t catalog.Tool) object.Fields {
+	return object.Of(t.Description.GetExtra()).Without(ownOfTools...)
 }
 
 func isObject(schema []byte) bool {
@@ -90,9 +91,9 @@ type offer struct {
 	exclusive bool
 	caller    string // the tool of the short list that calls it
 	output    outputCheck
-	raw       string      // the tool as JSON
-	extra     exactFields // that it has in its own protocol
-	entry     string      // the configuration's
+	raw       string        // the tool as JSON
+	extra     object.Fields // that it has in its own protocol
+	entry     string        // the configuration's
 }
 
 func (s *Server) newOffer(t catalog.Tool) (offer, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
@@ -44,7 +45,7 @@ func (o over) Result() *api.Result { return o.result }
 func (p *played) start(_ context.Context, r supervisor.Request) turn.Running {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = append(p.asked, r.Name+" "+field(r.Arguments, "uri"))
+	p.asked = append(p.asked, r.Name+" "+object.Text(r.Arguments, "uri"))
 	if version := mcpcall.Of(r.Client).Protocol; version != "" && version < multiRound {
 		p.former++
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 )
 
 // maxWrittenBytes bounds a client's text that is kept as it was written; of a longer one
@@ -15,16 +17,16 @@ const maxWrittenBytes = 1 << 20
 // keepWritten puts, into the _meta of what the SDK would read with a loss (numbers as
 // floats, no fields that it does not know), the text of it: of a request's own _meta, of
 // the answers that it brings, and of the answer that the message is.
-func keepWritten(fields map[string]json.RawMessage, params exactFields) (changed bool) {
+func keepWritten(fields map[string]json.RawMessage, params object.Fields) (changed bool) {
 	if result, answers := fields["result"]; answers {
 		fields["result"], changed = withText(result, result)
 		return changed
 	}
 	params = maps.Clone(params) // as they were written, they are still to be checked
-	if meta := params["_meta"]; len(meta) <= maxWrittenBytes && ownMeta(fieldsOf(meta)) != nil {
-		params["_meta"], changed = withField(meta, exactKey, string(meta)), true
+	if meta := params["_meta"]; len(meta) <= maxWrittenBytes && ownMeta(object.Of(meta)) != nil {
+		params["_meta"], changed = object.With(meta, exactKey, string(meta)), true
 	}
-	if responses := fieldsOf(params["inputResponses"]); len(responses) > 0 {
+	if responses := object.Of(params["inputResponses"]); len(responses) > 0 {
 		for key, one := range responses {
 			responses[key], _ = withText(one, one)
 		}
@@ -38,13 +40,13 @@ func keepWritten(fields map[string]json.RawMessage, params exactFields) (changed
 }
 
 // withText is an object that has a text in its _meta.
-func withText(object, text json.RawMessage) (json.RawMessage, bool) {
-	fields := fieldsOf(object)
+func withText(raw, text json.RawMessage) (json.RawMessage, bool) {
+	fields := object.Of(raw)
 	if fields == nil || len(text) > maxWrittenBytes {
-		return object, false
+		return raw, false
 	}
-	fields["_meta"] = withField(fields["_meta"], exactKey, string(text))
-	raw, _ := json.Marshal(fields) // of JSON
+	fields["_meta"] = object.With(fields["_meta"], exactKey, string(text))
+	raw, _ = json.Marshal(fields) // of JSON
 	return raw, true
 }
 

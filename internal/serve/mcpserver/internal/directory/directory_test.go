@@ -1,0 +1,79 @@
+package directory
+
+import (
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+func serverOf(name string, resources, templates []string) catalog.Server {
+	o := &pluginv1.Server{Capabilities: []byte(`{"resources":{}}`)}
+	for _, uri := range resources {
+		o.Resources = append(o.Resources, []byte(`{"name":"r","uri":"`+uri+`"}`))
+	}
+	for _, uri := range templates {
+		o.Templates = append(o.Templates, []byte(`{"name":"t","uriTemplate":"`+uri+`"}`))
+	}
+	return catalog.Server{Entry: config.Tool{Name: name}, Offers: o}
+}
+
+// Every URI that clients are given for a server's leads back to that server and to
+// that URI, whatever the others have.
+func TestURIsLeadBack(t *testing.T) {
+	d := New([]catalog.Server{
+		serverOf("a", []string{"test://x", "memo://1"}, []string{"file:///{path}"}),
+		serverOf("b", []string{"test://x", "test://y"}, []string{"file:///{path}", "db://{table}/{row}"}),
+		serverOf("c", []string{"note://z"}, nil),
+	})
+	for _, test := range []struct {
+		server    int
+		uri, want string
+	}{
+		{0, "test://x", "test://x"},
+		{1, "test://x", "toolhost:b/test://x"},
+		{1, "test://y", "test://y"},
+		{0, "file:///etc", "file:///etc"},
+		{1, "file:///etc", "toolhost:b/file:///etc"},
+		{1, "db://t/1", "db://t/1"},
+		{0, "memo://unlisted", "memo://unlisted"},
+		{2, "memo://unlisted", "toolhost:c/memo://unlisted"},
+		{2, "note://unlisted", "note://unlisted"},
+		{2, "toolhost:a/test://x", "toolhost:c/toolhost:a/test://x"},
+	} {
+		s := d[test.server]
+		shown := d.shown(s, test.uri)
+		if shown != test.want {
+			t.Errorf("%s of %s is shown as %s, want %s", test.uri, s.Entry.Name, shown, test.want)
+		}
+		if of, own := d.Owner(shown); of != s || own != test.uri {
+			t.Errorf("%s leads to %s of %s", shown, own, of.Entry.Name)
+		}
+	}
+}
+
+// What is made of a template leads back to its server, too, whatever its variables are called.
+func TestTemplatesLeadBack(t *testing.T) {
+	d := New([]catalog.Server{
+		serverOf("a", nil, []string{"repo://{owner}/{name}", "file:///{+path}", "toolhost:b/odd://{x}"}),
+		serverOf("b", []string{"repo://b/listed"}, []string{"repo://{org}/{repo}", "file:///docs/{page}", "db://{table}{?row*}", "odd://{x}"}),
+	})
+	listing, problems := d.List()
+	templates := listing.Templates
+	for _, test := range []struct{ template, made, entry, own string }{
+		{"repo://{owner}/{name}", "repo://x/y", "a", "repo://x/y"},
+		{"toolhost:b/repo://{org}/{repo}", "toolhost:b/repo://x/y", "b", "repo://x/y"},
+		{"toolhost:b/file:///docs/{page}", "toolhost:b/file:///docs/x", "b", "file:///docs/x"},
+		{"toolhost:a/toolhost:b/odd://{x}", "toolhost:a/toolhost:b/odd://1", "a", "toolhost:b/odd://1"},
+		{"db://{table}{?row*}", "db://t?row=1", "b", "db://t?row=1"},
+		{"odd://{x}", "odd://1", "b", "odd://1"},
+	} {
+		if of, own := d.Owner(test.made); templates[test.template] == "" || of.Entry.Name != test.entry || own != test.own {
+			t.Errorf("%s leads to %s of %s; listed are %v", test.made, own, of.Entry.Name, templates)
+		}
+	}
+	if len(templates) != 7 || len(problems) != 3 {
+		t.Errorf("%d templates, %v", len(templates), problems)
+	}
+}
