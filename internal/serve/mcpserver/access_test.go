@@ -103,9 +103,9 @@ func TestWhatIsKeptFromSomebodyIsNotThere(t *testing.T) {
 
 // A server hears of other roots from the clients that it has asked, and in their name.
 func TestRootsOfOthers(t *testing.T) {
-	s := &Server{sessions: map[*mcpsdk.ServerSession]*session{}}
+	s := &Server{known: map[*mcpsdk.ServerSession]*known{}}
 	asked, other, of := &mcpsdk.ServerSession{}, &mcpsdk.ServerSession{}, &session{peer: Peer{Identity: "uid 1"}}
-	s.sessions[asked], s.sessions[other] = of, &session{peer: Peer{Identity: "uid 2"}}
+	s.known[asked], s.known[other] = &known{session: of}, &known{session: &session{peer: Peer{Identity: "uid 2"}}}
 	s.closed = true // nothing is sent
 	g := &s.gateway
 	g.s, g.rooted = s, map[origin]*rooted{{entry: "a"}: {by: map[*session]bool{of: true}}}

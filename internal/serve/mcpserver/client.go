@@ -51,9 +51,16 @@ func (s *Server) levelOf(r *mcpsdk.CallToolRequest) string {
 	if level, ok := r.Params.Meta[mcpsdk.MetaKeyLogLevel].(string); ok {
 		return level
 	}
-	level, _ := s.levels.Load(r.Session)
-	text, _ := level.(string)
-	return text
+	return s.levelSet(r.Session)
+}
+
+func (s *Server) levelSet(one *mcpsdk.ServerSession) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.known[one]; k != nil {
+		return k.level
+	}
+	return ""
 }
 
 // knowLevel remembers the level that a session sets.
@@ -61,10 +68,7 @@ func (s *Server) knowLevel(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
 		result, err := next(ctx, method, r)
 		if p, ok := r.GetParams().(*mcpsdk.SetLoggingLevelParams); ok && err == nil {
-			one := r.GetSession().(*mcpsdk.ServerSession)
-			if _, known := s.levels.Swap(one, string(p.Level)); !known {
-				s.ends(one, func() { s.levels.Delete(one) })
-			}
+			s.about(r.GetSession().(*mcpsdk.ServerSession), func(k *known) { k.level = string(p.Level) })
 		}
 		return result, err
 	}
@@ -82,7 +86,7 @@ func (s *Server) logged(from origin, raw json.RawMessage) {
 		return
 	}
 	for one := range s.sdk.Sessions() {
-		if _, set := s.levels.Load(one); !set || s.originFor(from.entry, s.ownerOf(one)) != from {
+		if s.levelSet(one) == "" || s.originFor(from.entry, s.ownerOf(one)) != from {
 			continue
 		}
 		p := &mcpsdk.LoggingMessageParams{Level: m.Level, Logger: m.Logger, Data: m.Data, Meta: metaIn(raw)}

@@ -124,17 +124,9 @@ func (s *Server) byMail(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	}
 }
 
-func (s *Server) mailboxOf(one *mcpsdk.ServerSession) *mailbox {
-	found, known := s.mailboxes.Load(one)
-	if !known {
-		fresh := &mailbox{overflows: func() {
-			s.config.Logger.Warn("a client does not take what is announced to it: the oldest of that are left out", "client", nameOf(one), "most", maxLetters, "mostBytes", maxLetterBytes)
-		}}
-		if found, known = s.mailboxes.LoadOrStore(one, fresh); !known {
-			s.ends(one, func() { s.mailboxes.Delete(one) })
-		}
-	}
-	return found.(*mailbox)
+func (s *Server) mailboxOf(one *mcpsdk.ServerSession) (box *mailbox) {
+	s.about(one, func(k *known) { box = k.mailbox })
+	return box
 }
 
 // nameOf is what a session's client calls itself.

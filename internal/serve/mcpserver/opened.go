@@ -37,9 +37,7 @@ func (g *gateway) asksToOpen(ctx context.Context, by *mcpsdk.ServerSession, serv
 	g.takeOpened(server, id)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, known := g.opened[by]; !known {
-		g.s.ends(by, func() { g.forgetOpened(by) })
-	}
+	g.s.about(by, func(*known) {}) // whose end forgets it
 	list := append(g.opened[by], opened{server, id, ctx})
 	g.opened[by] = list[max(0, len(list)-maxOpened):]
 }

@@ -65,33 +65,29 @@ func (s *Server) knowOwner(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
 		stack.Middle()
 		if one, ok := r.GetSession().(*mcpsdk.ServerSession); ok && one.ID() != "" {
-			if _, known := s.owners.LoadOrStore(one.ID(), peerOf(ctx).Identity); !known {
-				s.ends(one, func() { s.owners.Delete(one.ID()) })
-			}
+			s.about(one, func(*known) {
+				if _, begun := s.owners[one.ID()]; !begun {
+					s.owners[one.ID()] = peerOf(ctx).Identity
+				}
+			})
 		}
 		return next(ctx, method, r)
 	}
 }
 
-// ends calls f once a session has ended.
-func (s *Server) ends(one *mcpsdk.ServerSession, f func()) {
-	go func() {
-		_ = one.Wait()
-		f()
-	}()
-}
-
 // ownerOf is the identity that began a session; over stdio there is only one.
 func (s *Server) ownerOf(one *mcpsdk.ServerSession) string {
-	owner, _ := s.owners.Load(one.ID())
-	identity, _ := owner.(string)
-	return identity
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.owners[one.ID()]
 }
 
 // owns says whether a session over HTTP, one that is there, was begun by the
 // identity.
 func (s *Server) owns(identity, id string) bool {
-	owner, known := s.owners.Load(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owner, known := s.owners[id]
 	return known && owner == identity
 }
 

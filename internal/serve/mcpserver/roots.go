@@ -50,7 +50,10 @@ func (g *gateway) forgetRoots(of *session) {
 // others, one at a time: those changes that come meanwhile are announced once.
 func (g *gateway) rootsChanged(_ context.Context, r *mcpsdk.RootsListChangedRequest) {
 	g.s.mu.Lock()
-	of := g.s.sessions[r.Session]
+	var of *session
+	if k := g.s.known[r.Session]; k != nil {
+		of = k.session
+	}
 	g.s.mu.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -90,12 +90,6 @@ type Server struct {
 	requests sync.Map
 	// answering are what was posted in sessions and has no answer yet.
 	answering sync.WaitGroup
-	// owners are the identities that sessions over HTTP belong to, by their ids.
-	owners sync.Map
-	// levels are those of logs that sessions have set.
-	levels sync.Map
-	// mailboxes are those of sessions.
-	mailboxes sync.Map
 	gateway   gateway
 	rights    rights
 	short     shortList
@@ -104,16 +98,17 @@ type Server struct {
 	closing context.Context
 	close   context.CancelFunc
 
-	mu       sync.Mutex
-	closed   bool // no more calls
-	ended    bool // no more answers
-	offered  map[string]offer
-	sessions map[*mcpsdk.ServerSession]*session
-	loose    map[Peer]*session // what connections without a session have in common
-	active   map[*call]bool
-	states   map[string]*call // that have asked something, by the handle in their requestStates
-	reload   sync.Mutex       // one at a time
-	warned   map[string]bool  // of the last reload's problems; guarded by reload
+	mu      sync.Mutex
+	closed  bool // no more calls
+	ended   bool // no more answers
+	offered map[string]offer
+	known   map[*mcpsdk.ServerSession]*known
+	owners  map[string]string // the identities that sessions over HTTP belong to, by their ids
+	loose   map[Peer]*session // what connections without a session have in common
+	active  map[*call]bool
+	states  map[string]*call // that have asked something, by the handle in their requestStates
+	reload  sync.Mutex       // one at a time
+	warned  map[string]bool  // of the last reload's problems; guarded by reload
 }
 
 // New makes a server. It begins to list the tools; clients that come meanwhile
@@ -128,7 +123,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, loaded: make(chan struct{}), offered: map[string]offer{},
-		sessions: map[*mcpsdk.ServerSession]*session{}, loose: map[Peer]*session{}, active: map[*call]bool{}, states: map[string]*call{},
+		known: map[*mcpsdk.ServerSession]*known{}, owners: map[string]string{}, loose: map[Peer]*session{}, active: map[*call]bool{}, states: map[string]*call{},
 	}
 	s.rights.s, s.short.s = s, s
 	options := &mcpsdk.ServerOptions{

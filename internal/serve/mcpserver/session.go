@@ -71,26 +71,18 @@ func withoutSession(r *mcpsdk.CallToolRequest) bool {
 }
 
 // sessionOf finds or makes the session of a request.
-func (s *Server) sessionOf(ctx context.Context, r *mcpsdk.CallToolRequest) *session {
+func (s *Server) sessionOf(ctx context.Context, r *mcpsdk.CallToolRequest) (found *session) {
 	if withoutSession(r) {
 		return s.looseOf(peerOf(ctx))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if found := s.sessions[r.Session]; found != nil {
-		return found
-	}
-	made := s.newSession(r.Session.ID(), peerOf(ctx))
-	made.approvals = rand.Text()
-	s.sessions[r.Session] = made
-	s.ends(r.Session, func() {
-		s.gateway.forgetRoots(made)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.sessions, r.Session)
-		s.config.Turns.Approvals().EndSession(made.peer.Identity, made.approvals)
+	s.about(r.Session, func(k *known) {
+		if k.session == nil {
+			k.session = s.newSession(r.Session.ID(), peerOf(ctx))
+			k.session.approvals = rand.Text()
+		}
+		found = k.session
 	})
-	return made
+	return found
 }
 
 const (

@@ -113,13 +113,13 @@ func (w watches) from(server origin) (list []source) {
 func (g *gateway) watch(ctx context.Context, by *mcpsdk.ServerSession, uri string, one source) (before source, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.s.about(by, func(*known) {}) // whose end forgets it
 	own := g.watched[by]
 	before, known := own[uri]
 	switch {
 	case own == nil:
 		own = map[string]source{}
 		g.watched[by] = own
-		g.s.ends(by, func() { g.unwatchAll(by) })
 	case !known && len(own) == maxWatched:
 		return source{}, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("this session has subscribed to %d resources, which is the most: end a subscription first", maxWatched)}
 	}

@@ -189,7 +189,9 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 			first := subscribed(&all, "uid 1", "x://same", alias)
 			second := subscribed(&again, "uid 1", alias)
 			third := subscribed(&part, "uid 2", "x://same")
-			wait.Until(t, "all subscriptions hold", func() bool { return k.version < multiRound || acknowledged.Load() == 4 })
+			wait.Until(t, "all subscriptions hold", func() bool {
+				return (k.version < multiRound || acknowledged.Load() == 4) && s.gateway.isAnswered()
+			})
 			announce := func(from string, n int) { // of several that wait the last is sent
 				s.Notice(from, "", resourceUpdated, json.RawMessage(fmt.Sprintf(`{"uri":"x://same","_meta":{"n":%d}}`, n)))
 			}
@@ -287,12 +289,19 @@ func (g *gateway) held() (n int) {
 	return n
 }
 
+// isAnswered says whether no request that subscribes waits for its answer.
+func (g *gateway) isAnswered() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.early) == 0
+}
+
 // A URI that leads elsewhere when it is subscribed to again ends what it led to.
 func TestASubscriptionMoves(t *testing.T) {
 	p := &played{}
 	s := playedServers(t, p)
 	by := &mcpsdk.ServerSession{}
-	s.gateway.watched[by] = map[string]source{}
+	s.known[by] = &known{} // whose end nobody waits for
 	old, fresh := source{origin{entry: "a"}, "x://1", false}, source{origin{entry: "b"}, "x://1", false}
 	for i, one := range []source{old, old, fresh} {
 		before, err := s.gateway.watch(t.Context(), by, "x://1", one)

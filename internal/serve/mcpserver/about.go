@@ -1,0 +1,44 @@
+package mcpserver
+
+import mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+// known is what is known of one of the SDK's sessions from its first request to its end.
+// The server's mu guards it.
+type known struct {
+	session *session // what its calls have in common; nil before the first
+	level   string   // from which on it wants logs; empty if it has said none
+	mailbox *mailbox
+}
+
+// about has f look at what is known of a session, and change it.
+func (s *Server) about(one *mcpsdk.ServerSession, f func(*known)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[one]
+	if k == nil {
+		k = &known{mailbox: &mailbox{overflows: func() {
+			s.config.Logger.Warn("a client does not take what is announced to it: the oldest of that are left out", "client", nameOf(one), "most", maxLetters, "mostBytes", maxLetterBytes)
+		}}}
+		s.known[one] = k
+		go func() {
+			_ = one.Wait()
+			s.forget(one)
+		}()
+	}
+	f(k)
+}
+
+// forget is what a session's end brings with it.
+func (s *Server) forget(one *mcpsdk.ServerSession) {
+	s.mu.Lock()
+	of := s.known[one].session
+	delete(s.known, one) // what comes to be known from now on is forgotten anew
+	delete(s.owners, one.ID())
+	s.mu.Unlock()
+	s.gateway.forgetOpened(one)
+	s.gateway.unwatchAll(one)
+	if of != nil {
+		s.gateway.forgetRoots(of)
+		s.config.Turns.Approvals().EndSession(of.peer.Identity, of.approvals)
+	}
+}
