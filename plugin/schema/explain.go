@@ -131,8 +131,3 @@ func (f *finder) text(rules map[string]any, value any, where path) error {
 	}
 	return nil
 }
-
-// isDraft7 is what the library takes a $schema for.
-func isDraft7(version string) bool {
-	return version == "http://json-schema.org/draft-07/schema#" || version == "https://json-schema.org/draft-07/schema#"
-}

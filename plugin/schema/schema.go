@@ -70,11 +70,13 @@ func Parse(raw []byte) (*Schema, error) {
 		}
 		return nil, err
 	}
+	draft7 := isDraft7(schema.Schema)
+	schema.Schema = spelt(schema.Schema, draft7)
 	resolved, err := schema.Resolve(&jsonschema.ResolveOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{resolved, checked, isDraft7(schema.Schema)}, nil
+	return &Schema{resolved, checked, draft7}, nil
 }
 
 // ParseObject is Parse for a schema of arguments, which are an object.

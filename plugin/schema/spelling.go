@@ -70,3 +70,19 @@ func misspelt(key string) bool {
 	}
 	return false
 }
+
+// isDraft7 says whether a schema of such a $schema is read as one of draft 7: that has
+// the keywords of the drafts before, too.
+func isDraft7(version string) bool { return strings.Contains(version, "json-schema.org/draft-0") }
+
+// spelt is the $schema as the library knows it, which refuses every value by a schema of
+// another. An unknown one is taken for the newest.
+func spelt(version string, draft7 bool) string {
+	switch {
+	case draft7:
+		return "http://json-schema.org/draft-07/schema#"
+	case version == "":
+		return ""
+	}
+	return "https://json-schema.org/draft/2020-12/schema"
+}

@@ -61,3 +61,29 @@ func TestNamesThatLookLikeKeywords(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a schema names as its dialect, values are checked by it.
+func TestDialects(t *testing.T) {
+	for version, draft7 := range map[string]bool{
+		"": false, "https://json-schema.org/draft/2020-12/schema": false, "https://json-schema.org/draft/2020-12/schema#": false,
+		"http://json-schema.org/draft/2020-12/schema": false, "https://json-schema.org/draft/2019-09/schema#": false,
+		"http://json-schema.org/schema#": false, "https://example.org/dialect": false, "2020-12": false,
+		"http://json-schema.org/draft-07/schema#": true, "https://json-schema.org/draft-07/schema#": true, "http://json-schema.org/draft-07/schema": true,
+		"http://json-schema.org/draft-06/schema#": true, "http://json-schema.org/draft-04/schema": true,
+	} {
+		parsed, err := Parse([]byte(`{"$schema":"` + version + `","type":"object","properties":{"new":{"prefixItems":[{"type":"null"}]},"old":{"items":[{"type":"null"}]}}}`))
+		if err != nil {
+			t.Errorf("%s: %v", version, err)
+			continue
+		}
+		of := func(name string) map[string]any { return map[string]any{name: []any{5.0}} }
+		for _, test := range []struct {
+			value any
+			fits  bool
+		}{{of("other"), true}, {5.0, false}, {of("new"), draft7}, {of("old"), !draft7}} {
+			if err := parsed.Validate(test.value); (err == nil) != test.fits {
+				t.Errorf("%s, %v: %v", version, test.value, err)
+			}
+		}
+	}
+}
