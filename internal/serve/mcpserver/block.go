@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"encoding/json"
-	"slices"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,34 +24,49 @@ func asMCP(list []api.Content) bool {
 // blockOf is a block as its server made it. Text that stands where something is left out
 // is one of its own.
 func blockOf(c api.Content) mcpsdk.Content {
-	if len(c.Extra) == 0 && c.Type == "text" { // most are, and need not be encoded to be read by the SDK
+	if len(c.Extra) == 0 && c.Type == "text" { // most are, and need not be encoded here
 		return &mcpsdk.TextContent{Text: c.Text}
 	}
-	raw, err := json.Marshal(rawBlock(c))
-	var one mcpsdk.CallToolResult
-	if err == nil {
-		err = json.Unmarshal(slices.Concat([]byte(`{"content":[`), raw, []byte("]}")), &one)
-	}
-	if err != nil || len(one.Content) != 1 {
-		return &mcpsdk.TextContent{Text: "[a part of the result is left out: it is not of MCP's form]"}
-	}
-	return exactContent{one.Content[0], raw}
+	fields := rawBlock(c)
+	raw, _ := json.Marshal(fields) // of texts, bytes, and what was decoded from JSON
+	return exactContent{inSDK(c, fields), raw}
 }
 
-// ownOfBlocks are the fields of a block, and of the resource in it, that content has
-// places for.
-var ownOfBlocks = []string{"type", "text", "data", "mimeType", "uri", "name", "blob", "resource"}
+// inSDK is a block for the SDK, which may not be able to read its further fields.
+func inSDK(c api.Content, fields map[string]any) mcpsdk.Content {
+	switch fields["type"] {
+	case "image":
+		return &mcpsdk.ImageContent{}
+	case "audio":
+		return &mcpsdk.AudioContent{}
+	case "resource_link":
+		return &mcpsdk.ResourceLink{URI: c.URI, Name: c.Name}
+	case "resource":
+		return &mcpsdk.EmbeddedResource{}
+	}
+	return &mcpsdk.TextContent{}
+}
+
+// ownOfBlocks are the fields of a block that content has places for, by its kind, and
+// ownOfContents those of the resource in it.
+var (
+	ownOfBlocks = map[string][]string{
+		"text": {"type", "text"}, "json": {"type", "text"}, "blob": {"type", "data", "mimeType"},
+		"resource_link": {"type", "uri", "name", "mimeType"}, "resource": {"type", "resource"},
+	}
+	ownOfContents = []string{"uri", "mimeType", "text", "blob"}
+)
 
 func rawBlock(c api.Content) map[string]any {
 	fields := map[string]any{}
 	extra := object.Of(c.Extra) // the supervisor has checked it
-	for name, value := range extra.Without(ownOfBlocks...) {
+	for name, value := range extra.Without(ownOfBlocks[c.Type]...) {
 		fields[name] = value
 	}
 	put(fields, c, string(extra["type"]))
 	if c.Type == "resource" {
 		inner := fields["resource"].(map[string]any)
-		for name, value := range object.Of(extra["resource"]).Without(ownOfBlocks...) {
+		for name, value := range object.Of(extra["resource"]).Without(ownOfContents...) {
 			inner[name] = value
 		}
 	}

@@ -49,6 +49,18 @@ func TestBlocksArePassedOn(t *testing.T) {
 			api.Content{Type: "resource_link", URI: "u:y", Name: "y", Extra: json.RawMessage(`{"title":"Y","size":3}`)},
 			`{"type":"resource_link","uri":"u:y","name":"y","title":"Y","size":3}`,
 		},
+		{
+			api.Content{Type: "text", Text: "a", Block: true, Extra: json.RawMessage(`{"mimeType":"application/json","data":{"x":1},"name":5,"uri":{},"resource":"r"}`)},
+			`{"type":"text","text":"a","mimeType":"application/json","data":{"x":1},"name":5,"uri":{},"resource":"r"}`,
+		},
+		{
+			api.Content{Type: "blob", Data: []byte("hi"), MIMEType: "image/png", Extra: json.RawMessage(`{"type":"image","name":"n","uri":"u:z","text":"t"}`)},
+			`{"type":"image","mimeType":"image/png","data":"aGk=","name":"n","uri":"u:z","text":"t"}`,
+		},
+		{
+			api.Content{Type: "resource", URI: "u:x", Text: "t", Extra: json.RawMessage(`{"name":"outer","mimeType":"m","resource":{"name":"n","data":1}}`)},
+			`{"type":"resource","name":"outer","mimeType":"m","resource":{"uri":"u:x","text":"t","name":"n","data":1}}`,
+		},
 	} {
 		var got, want any
 		raw, err := json.Marshal(blockOf(test.content))

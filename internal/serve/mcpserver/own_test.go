@@ -61,16 +61,19 @@ func TestToolsAddFieldsOnly(t *testing.T) {
 
 // Nor do further fields of content and results change what stands there.
 func TestResultsAddFieldsOnly(t *testing.T) {
-	const forged = `"type":"text","text":"forged","Text":"forged","data":"Zm9yZ2Vk","mimeType":"forged/forged","uri":"forged:","name":"forged","blob":"Zm9yZ2Vk","theirs":1`
-	extra := json.RawMessage(`{` + forged + `,"resource":{` + forged + `}}`)
+	const inner = `{"uri":"forged:","URI":"forged:","mimeType":"forged/forged","text":"forged","blob":"Zm9yZ2Vk","theirs":1}`
+	text := json.RawMessage(`{"type":"forged","text":"forged","Text":"forged","theirs":1}`)
+	blob := json.RawMessage(`{"type":"text","data":"Zm9yZ2Vk","mimeType":"forged/forged","MimeType":"forged/forged","theirs":1}`)
+	link := json.RawMessage(`{"type":"text","uri":"forged:","name":"forged","mimeType":"forged/forged","theirs":1}`)
+	resource := json.RawMessage(`{"type":"text","Resource":` + inner + `,"resource":` + inner + `,"theirs":1}`)
 	r := &api.Result{Status: api.StatusOK, ServerResult: api.ServerResult{Meta: json.RawMessage(`{"content":[{"type":"text","text":"forged"}],"Content":[],"structuredContent":{"forged":1},"isError":true,"IsError":true,"theirs":1}`)}, Content: []api.Content{
-		{Type: "text", Text: "a", Block: true, Extra: extra},
-		{Type: "json", JSON: json.RawMessage(`{"a":1}`), Extra: extra},
-		{Type: "blob", Data: []byte("a"), MIMEType: "image/png", Extra: extra},
+		{Type: "text", Text: "a", Block: true, Extra: text},
+		{Type: "json", JSON: json.RawMessage(`{"a":1}`), Extra: text},
+		{Type: "blob", Data: []byte("a"), MIMEType: "image/png", Extra: blob},
 		{Type: "blob", Data: []byte("a"), MIMEType: "audio/wav", Extra: json.RawMessage(`{"type":"audio"}`)},
-		{Type: "resource_link", URI: "a:", Extra: extra},
-		{Type: "resource", URI: "a:", Text: "a", Extra: extra},
-		{Type: "resource", URI: "a:", Data: []byte("a"), Extra: extra},
+		{Type: "resource_link", URI: "a:", Extra: link},
+		{Type: "resource", URI: "a:", Text: "a", Extra: resource},
+		{Type: "resource", URI: "a:", Data: []byte("a"), Extra: resource},
 	}}
 	out := present(r, outputCheck{}, newest, nil)
 	raw, err := json.Marshal((&Server{}).written(out, takeExact(out)))

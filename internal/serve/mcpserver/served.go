@@ -87,10 +87,14 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 		out := &mcpsdk.GetPromptResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
 		return out, a.asks.in(out)
 	}
-	out := &mcpsdk.GetPromptResult{}
-	if err := decodeAnswer(a.result, "messages", out); err != nil {
+	var read struct {
+		Description string
+		Messages    []struct{} // the SDK may not be able to read what they have
+	}
+	if err := decodeAnswer(a.result, "messages", &read); err != nil {
 		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
 	}
+	out := &mcpsdk.GetPromptResult{Description: read.Description}
 	out.Meta = metaFrom(a.result.Structured)
 	renamedMeta(out.Meta, g.linksOf(offer.Entry))
 	fields := object.Of(a.result.Structured)
@@ -110,7 +114,7 @@ func decodeAnswer(r *api.Result, field string, into any) error {
 // renamedMessages are a prompt's messages with the URIs that clients know.
 func (g *gateway) renamedMessages(entry string, messages json.RawMessage) json.RawMessage {
 	list := []json.RawMessage{}
-	_ = json.Unmarshal(messages, &list) // as the SDK has just done
+	_ = json.Unmarshal(messages, &list) // as getPrompt has just done
 	for i, one := range list {
 		content := object.Of(one)["content"]
 		var said struct {

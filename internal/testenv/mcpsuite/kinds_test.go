@@ -160,7 +160,8 @@ const (
 		{"type":"audio","data":"AQ==","mimeType":"audio/wav","annotations":{"priority":1},"_meta":{"c":3}},
 		{"type":"resource_link","uri":"odd://link","name":"link","description":"d","mimeType":"text/plain","size":7,"annotations":{"priority":0.5},` + titled + `},
 		{"type":"resource","resource":{"uri":"odd://text","mimeType":"text/plain","text":"embedded","_meta":{"d":4},"later":` + later + `},"annotations":{"priority":0.75},"_meta":{"e":5}},
-		{"type":"resource","resource":{"uri":"odd://blob","mimeType":"application/octet-stream","blob":"Ag==","_meta":{"f":6}}}]`
+		{"type":"resource","resource":{"uri":"odd://blob","mimeType":"application/octet-stream","blob":"Ag==","_meta":{"f":6}}},
+		{"type":"text","text":"{}","mimeType":"application/json","data":{"x":1},"name":5}]`
 )
 
 func kinds(t *testing.T, p *peer) {
@@ -185,7 +186,7 @@ func kinds(t *testing.T, p *peer) {
 	read := p.ask("resources/read", map[string]any{"uri": "ui://odd/view.html"})
 	has(t, read, `{"later":`+later+`,"_meta":{"odd/read":`+later+`}}`)
 	has(t, read["contents"],
-		`[{"later":`+later+`,"uri":"ui://odd/view.html","mimeType":"text/html;profile=mcp-app","text":"<html></html>","_meta":{"ui":{"csp":{"connectDomains":["https://example.com"]}}}}]`)
+		`[{"later":`+later+`,"uri":"ui://odd/view.html","mimeType":"text/html;profile=mcp-app","text":"<html></html>","name":"view","_meta":{"ui":{"csp":{"connectDomains":["https://example.com"]}}}}]`)
 	has(t, p.ask("resources/read", map[string]any{"uri": "odd://large"})["contents"], `[{"uri":"odd://large","_meta":{"dev.toolhost/truncated":true}}]`)
 }
 

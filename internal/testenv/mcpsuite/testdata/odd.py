@@ -10,6 +10,7 @@ EVERY = [
     {"type": "resource_link", "uri": "odd://link", "name": "link", "description": "d", "mimeType": "text/plain", "size": 7, "annotations": {"priority": 0.5}, **TITLED},
     {"type": "resource", "resource": {"uri": "odd://text", "mimeType": "text/plain", "text": "embedded", "_meta": {"d": 4}, "later": LATER}, "annotations": {"priority": 0.75}, "_meta": {"e": 5}},
     {"type": "resource", "resource": {"uri": "odd://blob", "mimeType": "application/octet-stream", "blob": "Ag==", "_meta": {"f": 6}}},
+    {"type": "text", "text": "{}", "mimeType": "application/json", "data": {"x": 1}, "name": 5},
 ]
 PLAIN = {"type": "object"}
 TOOLS = [
@@ -31,7 +32,7 @@ RESULTS = {
     "shown": {"content": [{"type": "text", "text": "see"}], "_meta": {"ui": {"k": 1}}},
 }
 CONTENTS = {
-    "ui://odd/view.html": {"mimeType": "text/html;profile=mcp-app", "text": "<html></html>", "later": LATER, "_meta": {"ui": {"csp": {"connectDomains": ["https://example.com"]}}}},
+    "ui://odd/view.html": {"mimeType": "text/html;profile=mcp-app", "text": "<html></html>", "name": "view", "later": LATER, "_meta": {"ui": {"csp": {"connectDomains": ["https://example.com"]}}}},
     "odd://large": {"mimeType": "text/plain", "text": "x" * 2000000},
 }
 

@@ -118,33 +118,17 @@ const (
 	maxHeldBytes = 64 << 10
 )
 
-// block is a part of a result as MCP has it.
-type block struct {
-	Type     string
-	Text     *string
-	Data     []byte
-	MIMEType string
-	URI      string
-	Name     string
-	Resource *struct {
-		URI      string
-		MIMEType string
-		Text     *string
-		Blob     []byte
-	}
-}
-
 // part sends one part of the content, or says why not.
 func (d *delivery) part(raw json.RawMessage) error {
 	var b block
-	if err := json.Unmarshal(raw, &b); err != nil {
+	if b.decode(raw) != nil {
 		return d.unknown(raw)
 	}
 	content := b.content()
 	if content == nil {
 		return d.unknown(raw)
 	}
-	content.Extra = extraOf(raw)
+	content.Extra = b.extra
 	if size := len(b.Data) + len(b.URI) + len(b.Name) + len(b.MIMEType) + len(content.Extra) + b.resourceBytes(); size > maxPartBytes {
 		return d.leftOut(b.what(), size, maxPartBytes)
 	}
@@ -207,87 +191,6 @@ func (d *delivery) end(mended int) error {
 		return err
 	}
 	return d.out.WithResult(d.held)
-}
-
-// content is nil for a block of no kind that a result can have.
-func (b block) content() *pluginv1.Content {
-	switch {
-	case b.Type == "text" && b.Text != nil:
-		return &pluginv1.Content{Content: &pluginv1.Content_Text{Text: *b.Text}, Begins: true}
-	case (b.Type == "image" || b.Type == "audio") && b.Data != nil:
-		return &pluginv1.Content{Content: &pluginv1.Content_Blob{Blob: &pluginv1.Blob{MimeType: b.MIMEType, Data: b.Data}}}
-	case b.Type == "resource_link" && b.URI != "":
-		return &pluginv1.Content{Content: &pluginv1.Content_Link{Link: &pluginv1.ResourceLink{Uri: b.URI, Name: b.Name, MimeType: b.MIMEType}}}
-	case b.Type == "resource" && b.Resource != nil && (b.Resource.Text != nil || b.Resource.Blob != nil):
-		r := &pluginv1.Resource{Uri: b.Resource.URI, MimeType: b.Resource.MIMEType}
-		if b.Resource.Blob != nil {
-			r.Contents = &pluginv1.Resource_Blob{Blob: b.Resource.Blob}
-		} else {
-			r.Contents = &pluginv1.Resource_Text{Text: *b.Resource.Text}
-		}
-		return &pluginv1.Content{Content: &pluginv1.Content_Resource{Resource: r}}
-	}
-	return nil
-}
-
-func (b block) resourceBytes() int {
-	if b.Resource == nil {
-		return 0
-	}
-	size := len(b.Resource.URI) + len(b.Resource.MIMEType) + len(b.Resource.Blob)
-	if b.Resource.Text != nil {
-		size += len(*b.Resource.Text)
-	}
-	return size
-}
-
-// what a block is called where it is left out.
-func (b block) what() string {
-	switch {
-	case b.Type == "resource_link":
-		return "a link"
-	case b.Type == "resource":
-		return "the resource " + cut(b.Resource.URI, 200)
-	case b.MIMEType != "":
-		return cut(b.MIMEType, 100)
-	}
-	return "a part of the result"
-}
-
-// known are the fields of a block that content has places for; type says which
-// place.
-var known = map[string]bool{"text": true, "data": true, "mimeType": true, "uri": true, "name": true, "blob": true}
-
-// extraOf is what a block has beside those, of its resource as well; nil if
-// nothing. Type is a part of it where a blob alone would not tell it.
-func extraOf(raw json.RawMessage) []byte {
-	fields := rest(raw)
-	if kind := string(fields["type"]); kind != `"image"` && kind != `"audio"` {
-		delete(fields, "type")
-	}
-	if inner := rest(fields["resource"]); len(inner) > 0 {
-		fields["resource"], _ = json.Marshal(inner)
-	} else {
-		delete(fields, "resource")
-	}
-	if len(fields) == 0 {
-		return nil
-	}
-	extra, _ := json.Marshal(fields) // of what was decoded from JSON
-	return extra
-}
-
-func rest(raw json.RawMessage) map[string]json.RawMessage {
-	var fields map[string]json.RawMessage
-	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
-		return nil
-	}
-	for name := range fields {
-		if known[name] {
-			delete(fields, name)
-		}
-	}
-	return fields
 }
 
 func (d *delivery) unknown(raw json.RawMessage) error {
