@@ -59,11 +59,23 @@ func init() {
 			}
 		},
 		"answers and dies": func(p *peer) { p.initialize(); p.text(p.call(), fmt.Sprint(os.Getpid())); os.Exit(5) },
+		"answers by text": func(p *peer) {
+			for {
+				switch m := p.next(); m.Method {
+				case "initialize":
+					p.say(`{"jsonrpc":"2.0","id":"%s","result":%s}`, m.ID, initialized)
+				case "tools/list":
+					p.say(`{"jsonrpc":"2.0","id":"%s","result":{"tools":[%s]}}`, m.ID, plainTool)
+				case "tools/call":
+					p.say(`{"jsonrpc":"2.0","id":"%s","result":{"content":[{"type":"text","text":"hello"}]}}`, m.ID)
+				}
+			}
+		},
 		"lies": func(p *peer) {
 			p.initialize()
 			m := p.call()
 			p.say(`{"jsonrpc":"2.0","id":4711,"result":{"content":[]}}`)
-			p.say(`{"jsonrpc":"2.0","id":"%s","result":{"content":[]}}`, m.ID)
+			p.say(`{"jsonrpc":"2.0","id":"x%s","result":{"content":[]}}`, m.ID)
 			p.say(`{"jsonrpc":"2.0","id":null,"result":{}}`)
 			p.say(`{"level":"error","id":%s,"error":"a log in JSON"}`, m.ID)
 			p.say(`{"id":4712,"result":{"content":[]}}`)
@@ -222,6 +234,14 @@ func TestLiesAreSeenThrough(t *testing.T) {
 	}
 	if r, o := call1(t, a, "x", "{}"); o.err != nil || r.text() != "text next" {
 		t.Errorf("the next call: %q, %v", r.list(), o.err)
+	}
+}
+
+// A server may keep the ids of requests as text.
+func TestAnswersByText(t *testing.T) {
+	t.Parallel()
+	if r, o := call1(t, server(t, "answers by text"), "x", "{}"); o.err != nil || r.text() != "text hello" {
+		t.Errorf("%q, %v", r.list(), o.err)
 	}
 }
 

@@ -117,10 +117,7 @@ func (w *wire) read() {
 
 func (w *wire) answered(m *jsonrpc.Response, mended int) {
 	w.mu.Lock()
-	id := m.ID
-	if !id.IsValid() {
-		id = w.onlyAsked()
-	}
+	id := w.meant(m.ID)
 	e, ok := w.asked[id]
 	if ok {
 		delete(w.asked, id)
@@ -131,6 +128,21 @@ func (w *wire) answered(m *jsonrpc.Response, mended int) {
 	if !ok {
 		w.note("answered what it was not asked, or no longer")
 	}
+}
+
+// meant is the request that an answer of this id is for. All requests have numbers: there
+// are servers that keep them as text, and the SDKs' clients take that. w is locked.
+func (w *wire) meant(id jsonrpc.ID) jsonrpc.ID {
+	text, is := id.Raw().(string)
+	switch {
+	case !id.IsValid():
+		return w.onlyAsked()
+	case is:
+		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+			id, _ = jsonrpc.MakeID(float64(n)) // it takes numbers
+		}
+	}
+	return id
 }
 
 // onlyAsked is the one request that waits for an answer, and invalid where there is not
