@@ -1,7 +1,10 @@
 package mcp
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"strings"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -10,7 +13,7 @@ import (
 type block struct {
 	Type     string
 	Text     *string
-	Data     []byte
+	Data     inBase64
 	MIMEType string
 	URI      string
 	Name     string
@@ -23,7 +26,31 @@ type contents struct {
 	URI      string
 	MIMEType string
 	Text     *string
-	Blob     []byte
+	Blob     inBase64
+}
+
+// inBase64 are bytes in any form of Base64, as servers have them: with the alphabet for
+// URLs, without padding, or in lines.
+type inBase64 []byte
+
+var errNotBase64 = errors.New("its data is not Base64")
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *inBase64) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, (*[]byte)(b)) == nil { // most are as MCP has them
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return err
+	}
+	text = strings.NewReplacer("-", "+", "_", "/", " ", "", "\t", "", "\r", "", "\n", "").Replace(text)
+	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+	if err != nil {
+		return errNotBase64
+	}
+	*b = decoded
+	return nil
 }
 
 // places are the fields that content has places for, by the kind of the block: what a kind

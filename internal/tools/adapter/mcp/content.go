@@ -121,12 +121,13 @@ const (
 // part sends one part of the content, or says why not.
 func (d *delivery) part(raw json.RawMessage) error {
 	var b block
-	if b.decode(raw) != nil {
-		return d.unknown(raw)
+	err := b.decode(raw)
+	if errors.Is(err, errNotBase64) {
+		return d.unfit(errNotBase64.Error(), raw)
 	}
 	content := b.content()
-	if content == nil {
-		return d.unknown(raw)
+	if err != nil || content == nil {
+		return d.unfit("it is of no kind that MCP has", raw)
 	}
 	content.Extra = b.extra
 	if size := len(b.Data) + len(b.URI) + len(b.Name) + len(b.MIMEType) + len(content.Extra) + b.resourceBytes(); size > maxPartBytes {
@@ -193,8 +194,8 @@ func (d *delivery) end(mended int) error {
 	return d.out.WithResult(d.held)
 }
 
-func (d *delivery) unknown(raw json.RawMessage) error {
-	return d.say(fmt.Sprintf("[a part of the result is left out: it is of no kind that MCP has: %s]\n", cut(string(raw), 200)))
+func (d *delivery) unfit(why string, raw json.RawMessage) error {
+	return d.say(fmt.Sprintf("[a part of the result is left out: %s: %s]\n", why, cut(string(raw), 200)))
 }
 
 func (d *delivery) leftOut(what string, size, most int) error {

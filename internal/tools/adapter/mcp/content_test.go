@@ -21,6 +21,10 @@ func TestContent(t *testing.T) {
 		{"text", `{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, "text a|text b", "", ""},
 		{"nothing", `{"content":[]}`, "", "", ""},
 		{"image and audio", `{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},{"type":"audio","data":"","mimeType":"audio/wav"}]}`, `blob image/png "hi"|blob audio/wav ""`, "", ""},
+		{
+			"other Base64", `{"content":[{"type":"image","data":"aGk","mimeType":"image/png"},{"type":"image","data":"Pj4-\nPz8_","mimeType":"image/png"},{"type":"resource","resource":{"uri":"u:x","blob":"Pz8_aA=="}},{"type":"audio","data":7}]}`,
+			`blob image/png "hi"|blob image/png ">>>???"|resource u:x  "???h"|text [a part of the result is left out: it is of no kind that MCP has: {"type":"audio","data":7}]` + "\n", "", "",
+		},
 		{"link", `{"content":[{"type":"resource_link","uri":"file:///x","name":"x","mimeType":"text/plain"}]}`, "link file:///x x text/plain", "", ""},
 		{
 			"resource", `{"content":[{"type":"resource","resource":{"uri":"u:x","text":"t"}},{"type":"resource","resource":{"uri":"u:y","mimeType":"m","blob":"aGk="}},{"type":"resource"}]}`,
@@ -33,7 +37,7 @@ func TestContent(t *testing.T) {
 			"one bad part", `{"content":[{"type":"text","text":"a"},{"type":"hologram"},7,{"type":"tool_use","id":"1","name":"n","input":{}},{"type":"image","data":"%%%"},{"type":"text","text":"b"}]}`,
 			"text a|text [a part of the result is left out: it is of no kind that MCP has: {\"type\":\"hologram\"}]\n|text [a part of the result is left out: it is of no kind that MCP has: 7]\n|" +
 				"text [a part of the result is left out: it is of no kind that MCP has: {\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"n\",\"input\":{}}]\n|" +
-				"text [a part of the result is left out: it is of no kind that MCP has: {\"type\":\"image\",\"data\":\"%%%\"}]\n|text b", "", "",
+				"text [a part of the result is left out: its data is not Base64: {\"type\":\"image\",\"data\":\"%%%\"}]\n|text b", "", "",
 		},
 		{
 			"large", `{"content":[{"type":"image","mimeType":"image/png","data":"` + big(4*(maxPartBytes+30)/3) + `"}],"structuredContent":"` + big(maxPartBytes) + `"}`,
