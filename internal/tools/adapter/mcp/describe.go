@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 
 	"github.com/toolhost/toolhost/internal/tools/mcpname"
 	"github.com/toolhost/toolhost/plugin"
@@ -141,35 +140,4 @@ func (l *listing) mend(tool string, raw json.RawMessage, input bool) json.RawMes
 		return raw
 	}
 	return mended
-}
-
-// dropPatterns removes regular expressions that are invalid in Go.
-func dropPatterns(node any) (dropped int) {
-	switch n := node.(type) {
-	case map[string]any:
-		if pattern, ok := n["pattern"].(string); ok && !compiles(pattern) {
-			delete(n, "pattern")
-			dropped++
-		}
-		patterns, _ := n["patternProperties"].(map[string]any)
-		for pattern := range patterns {
-			if !compiles(pattern) {
-				delete(patterns, pattern)
-				dropped++
-			}
-		}
-		for _, child := range n {
-			dropped += dropPatterns(child)
-		}
-	case []any:
-		for _, child := range n {
-			dropped += dropPatterns(child)
-		}
-	}
-	return dropped
-}
-
-func compiles(pattern string) bool {
-	_, err := regexp.Compile(pattern)
-	return err == nil
 }

@@ -1,0 +1,43 @@
+package mcp
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/toolhost/toolhost/plugin/schema"
+)
+
+// Without a pattern that is JavaScript's a schema takes all that it took with it.
+func TestPatternsOfJavaScript(t *testing.T) {
+	for raw, test := range map[string]struct {
+		value   string
+		dropped int
+	}{
+		`{"properties":{"a":{"pattern":"^(?!x)"},"b":{"pattern":"^y"}}}`:                                                                          {`{"a":"y","b":"y"}`, 1},
+		`{"patternProperties":{"^(?!_).+$":{"type":"string"},"^_":{"type":"null"}},"additionalProperties":false}`:                                 {`{"a":"y","_":null}`, 1},
+		`{"allOf":[{"patternProperties":{"^(?!_).+$":{"type":"string"}}}],"unevaluatedProperties":false}`:                                         {`{"a":"y"}`, 1},
+		`{"properties":{"a":{"not":{"pattern":"^(?=/)"}}}}`:                                                                                       {`{"a":"y"}`, 1},
+		`{"properties":{"a":{"oneOf":[{"pattern":"^(?!http).*"},{"pattern":"^http"}]}}}`:                                                          {`{"a":"http"}`, 1},
+		`{"oneOf":[{"properties":{"a":{"pattern":"^(?!x)"}}},{"type":"object"}],"allOf":[{"type":"object"}]}`:                                     {`{}`, 1},
+		`{"if":{"properties":{"a":{"pattern":"^(?=x)"}}},"then":{"required":["b"]},"else":{"required":["c"]}}`:                                    {`{"a":"y","c":1}`, 1},
+		`{"properties":{"a":{"contains":{"pattern":"^(?=x)"},"maxContains":1}}}`:                                                                  {`{"a":["x","y"]}`, 1},
+		`{"properties":{"a":{"not":{"$ref":"#/$defs/d"}}},"$defs":{"d":{"pattern":"^(?=/)"}}}`:                                                    {`{"a":"y"}`, 1},
+		`{"properties":{"a":{"not":{"pattern":"^/"}}}}`:                                                                                           {`{"a":"y"}`, 0},
+		`{"properties":{"a":{"default":{"pattern":"*.ts"},"examples":[{"pattern":"*"}],"enum":[{"pattern":"*"}]},"b":{"const":{"pattern":"*"}}}}`: {`{"a":{"pattern":"*"},"b":{"pattern":"*"}}`, 0},
+	} {
+		var s map[string]any
+		var value any
+		if json.Unmarshal([]byte(raw), &s) != nil || json.Unmarshal([]byte(test.value), &value) != nil {
+			t.Fatal(raw)
+		}
+		dropped := dropPatterns(s)
+		mended, _ := json.Marshal(s)
+		parsed, err := schema.Parse(mended)
+		if err == nil {
+			err = parsed.Validate(value)
+		}
+		if err != nil || dropped != test.dropped {
+			t.Errorf("%s: %d dropped, %s: %v", raw, dropped, mended, err)
+		}
+	}
+}
