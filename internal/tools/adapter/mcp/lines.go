@@ -19,8 +19,8 @@ import (
 // maxMessageBytes bounds one message of a server.
 const maxMessageBytes = 16 << 20
 
-// maxStrays is how many lines of a server's stdout may be no messages. Many
-// servers print a greeting there, or a log line now and then; they work with
+// maxStrays is how many lines of a server's stdout in a row may be no messages. Many
+// servers print a greeting there, or a log line with each call; they work with
 // other clients, and do here.
 const maxStrays = 100
 
@@ -41,7 +41,7 @@ type lines struct {
 	from   *bufio.Reader
 	stray  func(line []byte)
 	ready  []received // of a batch
-	strays int
+	strays int        // since the last message
 }
 
 func newLines(from io.Reader, stray func([]byte)) *lines {
@@ -68,7 +68,7 @@ func (l *lines) next() (received, error) {
 		}
 	}
 	next := l.ready[0]
-	l.ready = l.ready[1:]
+	l.ready, l.strays = l.ready[1:], 0
 	return next, nil
 }
 

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -38,5 +39,20 @@ func TestPlainAnswers(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(want, jsonrpc.Message(got)) {
 			t.Errorf("%s: read as %+v, the SDK's %+v, %v", line, got, want, err)
 		}
+	}
+}
+
+// A log line before each message ends nothing, however many there are: only what goes on
+// without a message does.
+func TestStrays(t *testing.T) {
+	strays := 0
+	l := newLines(strings.NewReader(strings.Repeat("a log line\n"+`{"jsonrpc":"2.0","id":7,"result":{}}`+"\n", 2*maxStrays)+strings.Repeat("garbage\n", 2*maxStrays)), func([]byte) { strays++ })
+	for range 2 * maxStrays {
+		if _, err := l.next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.next(); !errors.Is(err, errStrays) || strays != 3*maxStrays {
+		t.Errorf("%d lines were passed over: %v", strays, err)
 	}
 }
