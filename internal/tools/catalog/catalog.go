@@ -87,8 +87,9 @@ type Catalog struct {
 	recovered bool
 	// said is what servers say of their tools, by the entry's name.
 	said map[string]map[string]pins.Tool
-	// warnings are those of what was described.
-	warnings []string
+	// warnings are those of what was described, by the entry's name, and former those
+	// of the description before.
+	warnings, former map[string][]string
 	// offers is what servers have beside tools, by the entry's name.
 	offers map[string]*pluginv1.Server
 }
@@ -111,7 +112,7 @@ type failure struct {
 
 // New makes a catalog. It starts nothing.
 func New(host Host, loaded *config.Loaded, o Options) *Catalog {
-	return &Catalog{host: host, loaded: loaded, options: o, renewed: make(chan struct{}, 1), known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}, offers: map[string]*pluginv1.Server{}}
+	return &Catalog{host: host, loaded: loaded, options: o, renewed: make(chan struct{}, 1), known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}, offers: map[string]*pluginv1.Server{}, warnings: map[string][]string{}, former: map[string][]string{}}
 }
 
 // NotFoundError says that no tool has the name.

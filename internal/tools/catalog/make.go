@@ -100,6 +100,7 @@ func (c *Catalog) serverTools(ctx context.Context, entry config.Tool, request su
 	if failed != nil {
 		return nil, false, &DescribeError{entry, startFailure(entry, failed)}
 	}
+	c.warnAnew(entry.Name)
 	for _, warning := range described.Warnings {
 		c.warn(entry.Source, entry.Name, "%s", warning)
 	}

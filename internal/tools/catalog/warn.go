@@ -19,19 +19,33 @@ import (
 func (c *Catalog) Warnings() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.warnings)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(c.warnings)) {
+		all = append(all, c.warnings[name]...)
+	}
+	return all
+}
+
+// warnAnew begins the warnings of an entry whose server has said anew what it has: they
+// would only grow with each time that it does.
+func (c *Catalog) warnAnew(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.former[name] = c.warnings[name]
+	delete(c.warnings, name)
 }
 
 // warn keeps a warning, and tells it where it is new.
 func (c *Catalog) warn(source config.Source, name, format string, args ...any) {
 	warning := fmt.Sprintf("tool %s (%s): ", name, source) + fmt.Sprintf(format, args...)
 	c.mu.Lock()
-	old := slices.Contains(c.warnings, warning)
-	if !old {
-		c.warnings = append(c.warnings, warning)
+	kept := slices.Contains(c.warnings[name], warning)
+	if !kept {
+		c.warnings[name] = append(c.warnings[name], warning)
 	}
+	told := kept || slices.Contains(c.former[name], warning)
 	c.mu.Unlock()
-	if !old && c.options.Warn != nil {
+	if !told && c.options.Warn != nil {
 		c.options.Warn(warning)
 	}
 }

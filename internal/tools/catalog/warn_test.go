@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,5 +173,23 @@ tools:
 	tools, problems := c.All(t.Context())
 	if len(tools) != 1 || len(problems) > 0 || len(c.Warnings()) > 0 {
 		t.Errorf("%d tools, problems %q, warnings %q", len(tools), problems, c.Warnings())
+	}
+}
+
+// A server that has another fault each time it is asked has the last one.
+func TestWarningsOfTheLastDescription(t *testing.T) {
+	host := &describer{tools: map[string][]*pluginv1.ToolDescription{"files": {tool("echo")}}}
+	loaded, machine := load(t, "tools: {files: {mcp: [server, files], tools: {eco: {mode: deny}}}}")
+	told := 0
+	c := catalog.New(host, loaded, catalog.Options{Adapter: "/bin/toolhost", Machine: machine, Warn: func(string) { told++ }})
+	for i := range 100 {
+		host.warnings = []string{fmt.Sprintf("fault %d", i)}
+		if err := c.Renew(t.Context(), "files"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectWarning(t, c, "fault 99")
+	if len(c.Warnings()) != 2 || told != 101 {
+		t.Errorf("%d were told, %q are kept", told, c.Warnings())
 	}
 }
