@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -247,14 +248,15 @@ func TestAListThatDoesNotCome(t *testing.T) {
 	}
 }
 
-func init() {
-	scripts["has resources and no templates"] = func(p *peer) {
+// resources has these besides tools, and no templates.
+func resources(listTools func(*peer, message)) func(*peer) {
+	return func(p *peer) {
 		for {
 			switch m := p.next(); m.Method {
 			case "initialize":
-				p.answer(m, `{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","version":"1"},"capabilities":{"resources":{},"prompts":{}}}`)
+				p.answer(m, `{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","version":"1"},"capabilities":{"tools":{},"resources":{},"prompts":{}}}`)
 			case "tools/list":
-				p.answer(m, `{"tools":[]}`)
+				listTools(p, m)
 			case "prompts/list":
 				p.refuse(m, -32603, "no connection")
 			case "resources/list":
@@ -266,12 +268,32 @@ func init() {
 	}
 }
 
+func init() {
+	scripts["has resources and no templates"] = resources(func(p *peer, m message) { p.answer(m, `{"tools":[]}`) })
+	scripts["has resources and knows no tools"] = resources(func(p *peer, m message) { p.refuse(m, -32601, "Method not found") })
+	scripts["has resources and cannot list tools"] = resources(func(p *peer, m message) { p.refuse(m, -32603, "no backend") })
+	scripts["has resources and a circle of tools"] = resources(func(p *peer, m message) {
+		next := map[string]string{"1": "2"}
+		p.answer(m, fmt.Sprintf(`{"tools":[],"nextCursor":%q}`, cmp.Or(next[m.param("cursor")], "1")))
+	})
+}
+
 // A list that a server does not know is one that it has not: no warning is due. One that it
-// knows and does not give has one.
+// knows and does not give has one. Tools that it cannot give now may be there later.
 func TestAListThatIsUnknown(t *testing.T) {
 	t.Parallel()
-	l, err := listTools(t, server(t, "has resources and no templates"))
-	if err != nil || len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0], "prompts/list is not answered: no connection") {
-		t.Errorf("warnings %q, %v", l.Warnings, err)
+	const prompts = "prompts/list is not answered: no connection"
+	for role, want := range map[string]string{
+		"has resources and no templates":      prompts,
+		"has resources and knows no tools":    prompts,
+		"has resources and a circle of tools": "tools/list: what comes after the first 0 is left out: at most 256 pages are taken\n" + prompts,
+	} {
+		l, err := listTools(t, server(t, role))
+		if got := strings.Join(l.Warnings, "\n"); err != nil || got != want || len(l.Server.GetResources()) != 1 {
+			t.Errorf("%s: warnings %q, %v", role, got, err)
+		}
+	}
+	if _, err := listTools(t, server(t, "has resources and cannot list tools")); err == nil || !strings.Contains(err.Error(), "does not list its tools: no backend") {
+		t.Errorf("%v", err)
 	}
 }

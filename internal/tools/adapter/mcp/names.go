@@ -92,12 +92,20 @@ func (s *session) list(ctx context.Context) (*listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.options.StartTimeout, errListTimeout)
 	defer cancel()
 	l := &listing{own: map[string]string{}}
-	more, cursor := s.server.has("tools") || !s.server.has("prompts") && !s.server.has("resources"), ""
+	alone := !s.server.has("prompts") && !s.server.has("resources")
+	more, cursor := alone || s.server.has("tools"), ""
 	for pages := 0; more; pages++ {
+		if pages == maxPages && !alone {
+			l.warn("tools/list: what comes after the first %d is left out: at most %d pages are taken", len(l.tools), maxPages)
+			break
+		}
 		if pages == maxPages {
 			return nil, s.failure(plugin.BrokeProtocol, fmt.Sprintf("lists its tools on more than %d pages", maxPages), nil)
 		}
 		tools, next, err := s.page(ctx, cursor)
+		if rpc, refused := errors.AsType[*jsonrpc.Error](err); refused && rpc.Code == jsonrpc.CodeMethodNotFound && !alone {
+			break // it has none, whatever it declares
+		}
 		if err != nil {
 			return nil, err
 		}
