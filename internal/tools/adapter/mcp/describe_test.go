@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,5 +296,40 @@ func TestAListThatIsUnknown(t *testing.T) {
 	}
 	if _, err := listTools(t, server(t, "has resources and cannot list tools")); err == nil || !strings.Contains(err.Error(), "does not list its tools: no backend") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Of prompts, resources and templates of one name the first stays: what is pinned goes by
+// the name.
+func TestOffersOfOneName(t *testing.T) {
+	t.Parallel()
+	l, err := listTools(t, server(t, "lists things twice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := l.Server
+	if got := fmt.Sprintf("%s %s %s", o.GetPrompts(), o.GetResources(), o.GetTemplates()); got != `[{"name":"a","description":"x"} {"name":"b"}] [{"uri":"x:1","name":"one"}] [{"uriTemplate":"x:{a}","name":"t"}]` {
+		t.Error(got)
+	}
+	want := []string{`prompts/list: another entry of name "a" is left out`, `resources/list: another entry of uri "x:1" is left out`, `resources/templates/list: another entry of uriTemplate "x:{a}" is left out`}
+	if !slices.Equal(l.Warnings, want) {
+		t.Errorf("%q", l.Warnings)
+	}
+}
+
+func init() {
+	scripts["lists things twice"] = func(p *peer) {
+		for {
+			switch m := p.next(); m.Method {
+			case "initialize":
+				p.answer(m, `{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","version":"1"},"capabilities":{"resources":{},"prompts":{}}}`)
+			case "prompts/list":
+				p.answer(m, `{"prompts":[{"name":"a","description":"x"},{"name":"b"},{"name":"a","description":"y"}]}`)
+			case "resources/list":
+				p.answer(m, `{"resources":[{"uri":"x:1","name":"one"},{"uri":"x:1","name":"two"}]}`)
+			case "resources/templates/list":
+				p.answer(m, `{"resourceTemplates":[{"uriTemplate":"x:{a}","name":"t"},{"uriTemplate":"x:{a}","name":"u"}]}`)
+			}
+		}
 	}
 }

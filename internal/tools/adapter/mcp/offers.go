@@ -23,11 +23,11 @@ func (s *session) offers(ctx context.Context, l *listing) *pluginv1.Server {
 		o.Capabilities = nil
 	}
 	if s.server.has("prompts") {
-		o.Prompts = s.all(ctx, l, "prompts/list", "prompts")
+		o.Prompts = s.all(ctx, l, "prompts/list", "prompts", "name")
 	}
 	if s.server.has("resources") {
-		o.Resources = s.all(ctx, l, "resources/list", "resources")
-		o.Templates = s.all(ctx, l, "resources/templates/list", "resourceTemplates")
+		o.Resources = s.all(ctx, l, "resources/list", "resources", "uri")
+		o.Templates = s.all(ctx, l, "resources/templates/list", "resourceTemplates", "uriTemplate")
 	}
 	return o
 }
@@ -40,9 +40,9 @@ func offersAny(o *pluginv1.Server) bool {
 }
 
 // all takes a list page by page, within what is left of the bounds that all lists
-// of a server share.
-func (s *session) all(ctx context.Context, l *listing, method, field string) (list [][]byte) {
-	cursor := ""
+// of a server share. Of several entries with the same key the first stays.
+func (s *session) all(ctx context.Context, l *listing, method, field, key string) (list [][]byte) {
+	cursor, seen := "", map[string]bool{}
 	for pages := 0; ; pages++ {
 		if pages == maxPages {
 			l.warn("%s: what comes after the first %d is left out: at most %d pages are taken", method, len(list), maxPages)
@@ -70,6 +70,9 @@ func (s *session) all(ctx context.Context, l *listing, method, field string) (li
 				return list
 			}
 			l.bytes += len(one)
+			if l.repeats(one, method, key, seen) {
+				continue
+			}
 			list = append(list, one)
 		}
 		if next == "" || next == cursor {
@@ -77,4 +80,18 @@ func (s *session) all(ctx context.Context, l *listing, method, field string) (li
 		}
 		cursor = next
 	}
+}
+
+// repeats says whether an entry has the key of one before, and warns of it.
+func (l *listing) repeats(entry json.RawMessage, method, key string, seen map[string]bool) bool {
+	var fields map[string]json.RawMessage
+	value := ""
+	if json.Unmarshal(entry, &fields) != nil || json.Unmarshal(fields[key], &value) != nil {
+		return false
+	}
+	again := seen[value]
+	if seen[value] = true; again {
+		l.warn("%s: another entry of %s %q is left out", method, key, value)
+	}
+	return again
 }
