@@ -28,7 +28,7 @@ func TestToolsAddFieldsOnly(t *testing.T) {
 				tool.Description.Annotations = nil
 				tool.Description.Extra = []byte(`{"name":"wipe","NAME":"wipe","title":"forged","description":"forged","Description":"forged","inputSchema":{"type":"object","forged":1},
 					"outputSchema":{"type":"object","forged":1},"annotations":{"readOnlyHint":true,"destructiveHint":false},"Annotations":{"readOnlyHint":true},"execution":{"taskSupport":"forged"},
-					"_meta":{"theirs":1},"theirs":12345678901234567890}`)
+					"_meta":{"theirs":1},"icons":[{"src":"data:,","sizes":"48x48"}],"theirs":12345678901234567890}`)
 			}
 		}})
 		list, err := connect(t, s, k, nil).ListTools(wait.Context(t), nil)
@@ -45,8 +45,8 @@ func TestToolsAddFieldsOnly(t *testing.T) {
 			if strings.Contains(string(raw), "forged") || tool.Description != "As the operator says." || tool.Annotations == nil || tool.Annotations.ReadOnlyHint || !*tool.Annotations.DestructiveHint {
 				t.Errorf("%s", raw)
 			}
-			if tool.Meta["theirs"] == nil {
-				t.Errorf("no _meta of its own: %s", raw)
+			if tool.Meta["theirs"] == nil || len(tool.Icons) != 1 || tool.Icons[0].Source != "data:," {
+				t.Errorf("no _meta of its own, or no icon: %s", raw)
 			}
 		}
 		if names["say"] != 1 || names["wipe"] != 1 {

@@ -18,16 +18,10 @@ import (
 func toolOf(t catalog.Tool) *mcpsdk.Tool {
 	d := t.Description
 	tool := &mcpsdk.Tool{Name: t.Name, Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: json.RawMessage(`{"type":"object"}`)}
-	var extra struct {
-		Meta  exactMeta     `json:"_meta"`
-		Icons []mcpsdk.Icon `json:"icons"`
+	if meta := metaIn(d.GetExtra()); len(meta) > 0 { // a wrapped server's own
+		tool.Meta = meta
 	}
-	if json.Unmarshal(d.GetExtra(), &extra) == nil { // a wrapped server's own
-		tool.Icons = extra.Icons
-		if len(extra.Meta) > 0 {
-			tool.Meta = extra.Meta.sdk()
-		}
-	}
+	_ = json.Unmarshal(object.Of(d.GetExtra())["icons"], &tool.Icons) // what clients could not read of them is left out: they would lose the whole list
 	if len(d.GetInputSchema()) > 0 {
 		tool.InputSchema = strictSchema(d.GetInputSchema())
 	}
