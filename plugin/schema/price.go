@@ -1,9 +1,6 @@
 package schema
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // maxSteps bounds the subschemas that are applied to a value and what it is made
 // of: a few references can double them with each level of the value, and no
@@ -186,5 +183,3 @@ func (p *pricer) each(values map[string]any, apply func(name string, value any) 
 	}
 	return text
 }
-
-var errInnerID = errors.New("it has a $id below its root, which would lead its $refs elsewhere")

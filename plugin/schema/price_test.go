@@ -68,13 +68,22 @@ func TestPrice(t *testing.T) {
 	}
 }
 
-// References are into the document as it is: nothing in it may lead them
-// elsewhere.
-func TestInnerID(t *testing.T) {
-	if _, err := Parse([]byte(`{"$id":"https://example.org/","type":"object","properties":{"$id":{"type":"string"}}}`)); err != nil {
-		t.Error(err)
-	}
-	if _, err := Parse([]byte(`{"$defs":{"x":{"$id":"https://example.org/x"}}}`)); !errors.Is(err, errInnerID) {
-		t.Errorf("%v", err)
+// References are into the document as it is: no $id in it leads them elsewhere, nor is
+// one refused for its form.
+func TestIDs(t *testing.T) {
+	for _, raw := range []string{
+		`{"$id":"https://example.org/","type":"object","properties":{"$id":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string"}}}`,
+		`{"$id":"User","type":"object","properties":{"$id":{"$ref":"#/$defs/x"}},"$defs":{"x":{"$id":"#/$defs/x","type":"string"}}}`,
+		`{"properties":{"$id":{"$id":"https://example.org/y","$ref":"#/$defs/x"}},"$defs":{"x":{"$id":"https://example.org/x","type":"string","const":"a"}}}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","$id":"#root","properties":{"$id":{"$ref":"#/definitions/x"}},"definitions":{"x":{"$id":"#x","type":"string"}},"default":{"$id":1}}`,
+	} {
+		parsed, err := Parse([]byte(raw))
+		if err != nil {
+			t.Errorf("%s: %v", raw, err)
+			continue
+		}
+		if parsed.Validate(map[string]any{"$id": "a"}) != nil || parsed.Validate(map[string]any{"$id": 1.0}) == nil {
+			t.Errorf("%s: its reference leads elsewhere", raw)
+		}
 	}
 }

@@ -106,7 +106,7 @@ func check(raw []byte) (*checker, []byte, error) {
 	if err := json.Unmarshal(raw, &c.root); err != nil {
 		return nil, nil, err
 	}
-	if dropMisspelt(c.root) {
+	if dropMisleading(c.root) {
 		raw, _ = json.Marshal(c.root) // of what was JSON
 	}
 	return c, raw, c.walk(c.root, 0, 0)
@@ -132,7 +132,7 @@ func (c *checker) walk(node any, way, depth int) error {
 	}
 	switch n := node.(type) {
 	case map[string]any:
-		if err := c.object(n, depth); err != nil {
+		if err := c.object(n); err != nil {
 			return err
 		}
 		for key, child := range n {
@@ -151,14 +151,11 @@ func (c *checker) walk(node any, way, depth int) error {
 }
 
 // object is what may be a subschema.
-func (c *checker) object(n map[string]any, depth int) error {
+func (c *checker) object(n map[string]any) error {
 	if c.parts++; c.parts > MaxParts {
 		return fmt.Errorf("it consists of more than %d objects", MaxParts)
 	}
-	if _, named := n["$id"].(string); named && depth > 0 {
-		return errInnerID
-	}
-	for _, key := range []string{"$id", "$anchor", "$dynamicAnchor"} {
+	for _, key := range []string{"$anchor", "$dynamicAnchor"} {
 		name, _ := n[key].(string)
 		c.longest = max(c.longest, len(name)+len("validating : "))
 	}

@@ -33,28 +33,29 @@ var keywords = sync.OnceValue(func() map[string]int {
 	return all
 })
 
-// dropMisspelt takes from a schema what encoding/json would read as a keyword in
+// dropMisleading takes from a schema what encoding/json would read as a keyword in
 // other letters, such as $REF: to JSON Schema it means nothing, and no bound counts
-// it.
-func dropMisspelt(node any) (dropped bool) {
+// it. It takes $id, too: a reference is a pointer into the document as it is, and the
+// library would have it led elsewhere.
+func dropMisleading(node any) (dropped bool) {
 	switch n := node.(type) {
 	case []any:
 		for _, one := range n {
-			dropped = dropMisspelt(one) || dropped
+			dropped = dropMisleading(one) || dropped
 		}
 	case map[string]any:
 		for key, part := range n {
 			below, known := keywords()[key]
 			switch {
-			case !known && misspelt(key):
+			case key == "$id", !known && misspelt(key):
 				delete(n, key)
 				dropped = true
 			case below == subschemas:
-				dropped = dropMisspelt(part) || dropped
+				dropped = dropMisleading(part) || dropped
 			case below == named:
 				byName, _ := part.(map[string]any)
 				for _, one := range byName {
-					dropped = dropMisspelt(one) || dropped
+					dropped = dropMisleading(one) || dropped
 				}
 			}
 		}
