@@ -27,6 +27,7 @@ type gateway struct {
 	mu       sync.Mutex
 	servers  directory.Directory
 	listed   directory.Listing
+	parsed   []*uritemplate.Template // those that are listed: what they match takes long to make
 	watched  watches
 	early    map[*mcpsdk.ServerSession]map[string]*early // by the URI that is subscribed to
 	opened   map[*mcpsdk.ServerSession][]opened          // the oldest first
@@ -101,6 +102,12 @@ func (g *gateway) offerServers() (problems []error) {
 	problems = append(problems, show("prompt", before.Prompts, g.listed.Prompts, g.addPrompt, g.s.sdk.RemovePrompts)...)
 	problems = append(problems, show("resource", before.Resources, g.listed.Resources, g.addResource, g.s.sdk.RemoveResources)...)
 	problems = append(problems, show("resource template", before.Templates, g.listed.Templates, g.addTemplate, g.s.sdk.RemoveResourceTemplates)...)
+	g.parsed = nil
+	for template := range g.listed.Templates {
+		if t, err := uritemplate.New(template); err == nil {
+			g.parsed = append(g.parsed, t)
+		}
+	}
 	if len(g.servers) > 0 && !g.unlists { // each time clients are told that resources have changed
 		g.unlists = true
 		g.s.sdk.AddResourceTemplate(unlistedTemplate(), g.readResource)
@@ -211,10 +218,5 @@ func (g *gateway) lists(uri string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, is := g.listed.Resources[uri]
-	for template := range g.listed.Templates {
-		if t, err := uritemplate.New(template); !is && err == nil {
-			is = t.Regexp().MatchString(uri)
-		}
-	}
-	return is
+	return is || slices.ContainsFunc(g.parsed, func(t *uritemplate.Template) bool { return t.Regexp().MatchString(uri) })
 }
