@@ -1,13 +1,14 @@
 // Keeps the state true to the daemon: asks for the active turns again and
 // again, and reads the events of some of them as they happen. A browser gives
-// one host six connections only, so at most three are held for streams: where
-// more turns are active, one of the three goes round. Nothing is lost by that: a
-// stream goes on behind the last event that was seen.
+// one host six connections only, for all of its windows together, so these hold
+// at most three for streams: where more turns are active, one of them goes round.
+// Nothing is lost by that: a stream goes on behind the last event that was seen.
 
 import { seesMore, seesTurns } from './rights.js';
 import { active, apply, applyActive, applyOthers, applyPast, keepOver, lose, skip } from './store.js';
+import { Windows } from './windows.js';
 
-const maxStreams = 3;
+const maxStreams = 3; // of all windows
 const roundIdleMs = 300; // a stream that goes round moves on after this silence
 const roundMs = 2000; // and after this in any case
 const pollMs = 1000;
@@ -27,6 +28,8 @@ export class Feed {
   #changed;
   #told;
   #visible;
+  #windows;
+  #share = maxStreams; // streams that this window may hold; with none, one goes round
   #streams = new Map(); // turn id: {controller, round}
   #gone = new Set(); // ids of turns whose last events are to be fetched
   #seen = new Map(); // turn id: when its stream was given up
@@ -44,14 +47,16 @@ export class Feed {
   /**
    * api and state are what they are elsewhere; changed(ids) is told which turns
    * have changed, told(status) how the connection is: {kind: live, lost or
-   * signedOut or forbidden, retryAt, error}. visible() says whether anybody can look.
+   * signedOut or forbidden, retryAt, error}. visible() says whether anybody can look, and
+   * windows how many more windows of this browser are looked at.
    */
-  constructor({ api, state, changed, told, visible = () => true }) {
+  constructor({ api, state, changed, told, visible = () => true, windows = new Windows() }) {
     this.#api = api;
     this.#state = state;
     this.#changed = changed;
     this.#told = told;
     this.#visible = visible;
+    this.#windows = windows;
   }
 
   /** run goes on until stop. */
@@ -61,7 +66,7 @@ export class Feed {
 
   stop() {
     this.#ended = true;
-    this.#closeAll();
+    this.#hide();
     this.poke();
   }
 
@@ -86,7 +91,20 @@ export class Feed {
   /** look again, when the page is shown or hidden. */
   look() {
     if (this.#visible()) this.poke();
-    else this.#closeAll();
+    else this.#hide();
+  }
+
+  #hide() {
+    this.#closeAll();
+    this.#windows.leave();
+  }
+
+  /** divide: what another window needs is let go of, however this one fares. */
+  async #divide() {
+    if (!this.#visible()) return;
+    const before = this.#share;
+    this.#share = Math.floor(maxStreams / await this.#windows.count());
+    if (this.#share < before) this.#reconcile();
   }
 
   async #sleep(ms) {
@@ -104,6 +122,7 @@ export class Feed {
 
   /** One question to the daemon; it returns how long to wait for the next. */
   async #poll() {
+    await this.#divide();
     try {
       const signal = AbortSignal.timeout(pollTimeoutMs);
       if (!this.#known) this.#state.me = await this.#api.whoami(signal);
@@ -172,7 +191,7 @@ export class Feed {
   #reconcile() {
     if (this.#ended || !this.#visible()) return;
     const wanted = this.#wanted();
-    const held = wanted.length <= maxStreams ? wanted : wanted.slice(0, maxStreams - 1);
+    const held = wanted.length <= this.#share ? wanted : wanted.slice(0, Math.max(0, this.#share - 1));
     const rest = wanted.slice(held.length);
     const keep = new Set(held.map((t) => t.id));
     for (const [id, stream] of this.#streams) {

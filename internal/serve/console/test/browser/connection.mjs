@@ -125,3 +125,24 @@ test('who is not signed in is told how, in a page', async () => {
     await p.done();
   }
 });
+
+test('windows side by side leave each other connections', async () => {
+  const turns = await Promise.all(['a', 'b', 'c'].map(() => host.begin({ agentId: 'side by side' })));
+  const asked = host.run(turns[0], [call('ask', { text: 'who looks?' })]);
+  const held = turns.slice(1).map((turn) => host.run(turn, [call('talk', { hold: 'side' })]));
+  const p = await page();
+  const other = await p.context().newPage();
+  await other.goto(p.url());
+  for (const each of [p, other]) {
+    await each.locator('.ask').waitFor();
+    await until('both are counted', () => each.evaluate(async () => (await navigator.locks.query()).held.length === 2));
+    // Polls that come through: each of them has a connection.
+    for (let i = 0; i < 3; i++) await each.waitForResponse((r) => r.url().endsWith('/api/turns/active') && r.ok());
+  }
+  await other.locator('.ask').getByRole('button', { name: 'Approve' }).click();
+  assert.equal((await asked)[0].status, 'ok');
+  await daemon.letGo('side');
+  await Promise.all(held);
+  await Promise.all(turns.map((t) => host.end(t)));
+  await p.done();
+});

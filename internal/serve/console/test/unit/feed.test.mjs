@@ -43,3 +43,50 @@ test('nobody is offered an answer that would be refused', () => {
   assert.deepEqual([may('token ci', 'call'), may('token ci', 'call', 'approve'), may('token w', 'watch'), may('token ci', 'admin'), mayAnswer(null, question)],
     [false, false, false, true, false]);
 });
+
+const running = (turnId, fields = {}) => ({ turnId, agentId: '', sessionId: '', startedAt: new Date(0).toISOString(), currentTools: [], pendingInteractions: [], ...fields });
+
+/** byHand is a feed whose questions for the active turns are answered here, and whose streams go on until they are given up. */
+function byHand(options) {
+  const state = createState();
+  const open = new Set();
+  const polls = [];
+  let heard = () => {};
+  const api = {
+    now: () => 0, whoami: async () => ({ identity: 'i', roles: ['admin'] }), pastTurns: async () => [], interactions: async () => [],
+    activeTurns: () => new Promise((answer) => {
+      polls.push(answer);
+      heard();
+    }),
+    watch: (id, after, signal) => new Promise((_, reject) => {
+      open.add(id);
+      signal.addEventListener('abort', () => {
+        open.delete(id);
+        reject(signal.reason);
+      });
+    }),
+  };
+  const feed = new Feed({ api, state, changed() {}, told() {}, ...options });
+  /** next waits until the list is asked for again, and gives the way to answer. */
+  const next = async () => {
+    feed.poke();
+    while (polls.length === 0) await new Promise((resolve) => (heard = resolve));
+    return polls.shift();
+  };
+  feed.run();
+  return { state, feed, open, next };
+}
+
+test('windows side by side share the streams, also where no answer comes through', async () => {
+  let windows = 1;
+  const { feed, open, next } = byHand({ windows: { count: async () => windows, leave() {} } });
+  const three = ['a', 'b', 'c'].map((id) => running(id));
+  (await next())(three);
+  const answer = await next();
+  assert.equal(open.size, 3);
+  windows = 2;
+  answer(three);
+  await next(); // and is not answered
+  assert.ok(open.size <= 1, [...open].join());
+  feed.stop();
+});
