@@ -5,7 +5,7 @@
 // Nothing is lost by that: a stream goes on behind the last event that was seen.
 
 import { seesMore, seesTurns } from './rights.js';
-import { active, apply, applyActive, applyOthers, applyPast, keepOver, lose, skip } from './store.js';
+import { active, apply, applyActive, applyOthers, applyPast, keepOver, letGo, lose, skip } from './store.js';
 import { Windows } from './windows.js';
 
 const maxStreams = 3; // of all windows
@@ -156,11 +156,20 @@ export class Feed {
 
   #here(list, others) {
     this.#failures = 0;
-    this.#gone = new Set(applyActive(this.#state, list, this.#api.now()));
+    this.#gone = this.#goneOf(list);
     applyOthers(this.#state, others);
     this.#told({ kind: 'live' });
     this.#changed(null);
     this.#reconcile();
+  }
+
+  /** The record's past turns are asked for when the page is looked at again. */
+  #goneOf(list) {
+    const gone = applyActive(this.#state, list, this.#api.now());
+    if (this.#visible()) return new Set(gone);
+    const kept = new Set(letGo(this.#state, gone));
+    for (const id of gone) if (!kept.has(id)) this.#forget(id);
+    return kept;
   }
 
   #away(error) {

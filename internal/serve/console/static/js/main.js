@@ -35,7 +35,8 @@ const feed = new Feed({
   state,
   visible: () => !document.hidden,
   changed(ids) {
-    for (const id of ids ?? state.turns.keys()) dirty.add(id);
+    // A page that is hidden draws nothing; the first list after that has it draw all.
+    if (!document.hidden) for (const id of ids ?? state.turns.keys()) dirty.add(id);
     shell.waiting(asks(state).filter((ask) => mayAnswer(state.me, ask)).length);
     frames.ask();
   },

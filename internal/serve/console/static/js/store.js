@@ -126,6 +126,7 @@ const ofTurn = {
     finish(turn, time);
   },
   interaction_request(turn, event, time) {
+    callOf(turn, event, time)?.asked.push({ id: event.interactionId, kind: event.interactionKind, from: time, to: 0, outcome: '' });
     if (turn.settled.has(event.interactionId)) return;
     const known = turn.asks.get(event.interactionId);
     turn.asks.set(event.interactionId, {
@@ -133,7 +134,6 @@ const ofTurn = {
       kind: event.interactionKind, prompt: event.prompt ?? '', schema: event.schema, timeoutMs: event.timeoutMs,
       expiresAt: event.expiresAt, default: event.default, ...(known ?? { partial: true }),
     });
-    callOf(turn, event, time)?.asked.push({ id: event.interactionId, kind: event.interactionKind, from: time, to: 0, outcome: '' });
   },
   interaction_response(turn, event, time) {
     settle(turn, event.interactionId, time);
@@ -255,8 +255,8 @@ function trim(turn) {
 
 /**
  * applyActive brings in the list of active turns as it is now. It returns the
- * ids of turns that are open here but no longer active: their last events are
- * to be fetched.
+ * ids of turns that are open here but no longer active: nothing waits in them,
+ * and their last events are to be fetched.
  */
 export function applyActive(state, list, now) {
   const active = new Set();
@@ -272,7 +272,25 @@ export function applyActive(state, list, now) {
     applyAsks(turn, info.pendingInteractions, now);
   }
   prune(state);
-  return [...state.turns.values()].filter((t) => !t.over && !active.has(t.id)).map((t) => t.id);
+  const gone = [...state.turns.values()].filter((t) => !t.over && !active.has(t.id));
+  for (const turn of gone) withdraw(turn);
+  return gone.map((t) => t.id);
+}
+
+/** withdraw takes a turn's questions back; when they were settled is in its events. */
+function withdraw(turn) {
+  for (const id of turn.asks.keys()) turn.settled.add(id);
+  turn.asks.clear();
+}
+
+/**
+ * letGo forgets turns that have ended while nobody looked, which are on record. The
+ * last ones whose events are here stay, to be shown to their end: it returns their ids.
+ */
+export function letGo(state, gone) {
+  const begun = new Set(gone.filter((id) => state.turns.get(id).seq > 0).slice(-keepOver));
+  for (const id of gone) if (!begun.has(id)) state.turns.delete(id);
+  return [...begun];
 }
 
 /** The list may be a moment older than the events: what it lacks goes the second time. */

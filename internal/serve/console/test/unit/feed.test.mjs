@@ -90,3 +90,14 @@ test('windows side by side share the streams, also where no answer comes through
   assert.ok(open.size <= 1, [...open].join());
   feed.stop();
 });
+
+test('a page that is hidden keeps no questions and no turns that are over', async () => {
+  const { state, feed, next } = byHand({ visible: () => false });
+  (await next())([running('asks', { pendingInteractions: [question] })]);
+  (await next())([]);
+  for (let i = 0; i < 50; i++) (await next())([running(`t${i}`)]);
+  const answer = await next();
+  assert.deepEqual([asks(state).length, state.turns.size], [0, 1]);
+  answer([]);
+  feed.stop();
+});

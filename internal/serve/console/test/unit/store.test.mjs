@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { active, apply, applyActive, applyPast, asking, asks, callElapsed, callsOf, createState, idsOf, keepEnded, keepOver, lose, recent, skip, turnElapsed, underWay } from '../../static/js/store.js';
+import { active, apply, applyActive, applyPast, asking, asks, callElapsed, callsOf, createState, idsOf, keepEnded, keepOver, letGo, lose, recent, skip, turnElapsed, underWay } from '../../static/js/store.js';
 
 const at = (s) => new Date(1_700_000_000_000 + s * 1000).toISOString();
 const ms = (s) => 1_700_000_000_000 + s * 1000;
@@ -112,6 +112,28 @@ test('turns that are gone are named until their end is known', () => {
   lose(w.state, 't', ms(2));
   assert.ok(w.turn().lost && w.turn().over);
   assert.deepEqual(applyActive(w.state, [], ms(3)), []);
+});
+
+test('nothing waits in a turn that is no longer active, and its events say until when it did', () => {
+  const w = world();
+  w.say('turn_start', 0);
+  w.say('tool_queued', 0, of('a'));
+  applyActive(w.state, [info({ pendingInteractions: [ask('i', 1, 60)] })], ms(2));
+  applyActive(w.state, [], ms(9));
+  assert.equal(asks(w.state).length, 0);
+  w.say('interaction_request', 1, of('a', { interactionId: 'i', interactionKind: 'approval', timeoutMs: 60_000, expiresAt: at(61) }));
+  w.say('interaction_response', 4, of('a', { interactionId: 'i', outcome: 'denied' }));
+  w.say('turn_end', 5);
+  assert.deepEqual([asks(w.state).length, turnElapsed(w.turn(), ms(9)), w.call('a').asked.map((x) => [x.from, x.to])], [0, 2000, [[ms(1), ms(4)]]]);
+});
+
+test('of turns that are over unseen, the last ones whose events are here stay', () => {
+  const state = createState();
+  const ids = Array.from({ length: keepOver + 5 }, (_, i) => `t${i}`);
+  applyActive(state, [...ids, 'new'].map((turnId) => info({ turnId })), ms(1));
+  for (const turnId of ids) apply(state, { seq: 1, time: at(0), turnId, kind: 'turn_start' });
+  assert.deepEqual(letGo(state, applyActive(state, [], ms(2))), ids.slice(5));
+  assert.deepEqual([...state.turns.keys()], ids.slice(5));
 });
 
 test('before its events are here a turn shows the calls of the list', () => {
