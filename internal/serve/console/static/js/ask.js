@@ -9,8 +9,8 @@ import { mayAnswer } from './rights.js';
 import { href } from './route.js';
 import { now } from './api.js';
 
-// A card may come to stand where somebody is about to press: it takes no yes in
-// its first moment.
+// A card may come to stand where somebody is about to press: it takes no answer in
+// its first moment there.
 const armMs = 400;
 
 export class AskCard {
@@ -21,12 +21,14 @@ export class AskCard {
   #bar = h('span', { class: 'ask-bar', 'aria-hidden': 'true' });
   #error = h('p', { class: 'field-error', role: 'alert', hidden: true });
   #buttons = [];
+  #arming = null; // the timer, while it takes no answer
+  #sending = false;
 
   constructor(context, ask) {
     this.#context = context;
     this.#ask = ask;
     const id = 'ask-' + Math.random().toString(36).slice(2);
-    this.node = h('form', { class: 'ask', 'aria-labelledby': id, novalidate: true, autocomplete: 'off', data: { ask: ask.interactionId, kind: ask.kind } },
+    this.node = h('form', { class: 'ask', 'aria-labelledby': id, tabindex: -1, novalidate: true, autocomplete: 'off', data: { ask: ask.interactionId, kind: ask.kind } },
       h('header', {}, h('h3', { id }, h('span', { class: 'chip', data: { tone: ask.kind === 'confirm' ? 'failed' : 'wait' } }, kindOf(ask.kind)), ' ',
         h('span', { class: 'ask-tool' }, printable(ask.host && ask.toolName ? 'The host, about ' + ask.toolName : ask.toolName || 'The host'))), this.#left),
       this.#bar,
@@ -38,7 +40,7 @@ export class AskCard {
       this.#send();
     });
     this.node.addEventListener('keydown', (e) => this.#key(e));
-    setTimeout(() => this.#enable(true), armMs);
+    this.arm();
     this.tick(now());
   }
 
@@ -64,7 +66,7 @@ export class AskCard {
     const { kind } = this.#ask;
     const yes = this.#form ? 'Send' : { confirm: 'Confirm', device_code: 'Done', escalation: 'Done' }[kind] ?? 'Approve';
     const button = (words, props) => {
-      const node = h('button', { disabled: true, ...props }, words);
+      const node = h('button', props, words);
       this.#buttons.push(node);
       return node;
     };
@@ -88,13 +90,28 @@ export class AskCard {
 
   #key(e) {
     if (e.target.matches('input, textarea, select') || e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key === 'd' && this.#buttons.at(-1)?.disabled === false) this.#buttons.at(-1).click();
+    if (e.key === 'd') this.#buttons.at(-1)?.click();
     else return;
     e.preventDefault();
   }
 
-  #enable(on) {
-    for (const b of this.#buttons) b.disabled = !on;
+  /** arm has the card take no answer for a moment, as it has just come to where it is. */
+  arm() {
+    clearTimeout(this.#arming);
+    this.#arming = setTimeout(() => {
+      this.#arming = null;
+      this.#showReady();
+    }, armMs);
+    this.#showReady();
+  }
+
+  get #ready() {
+    return this.#arming === null && !this.#sending;
+  }
+
+  /** Buttons that were disabled would lose the focus. */
+  #showReady() {
+    for (const b of this.#buttons) b.setAttribute('aria-disabled', String(!this.#ready));
   }
 
   #send() {
@@ -111,15 +128,18 @@ export class AskCard {
   }
 
   async #answer(body, done) {
+    if (!this.#ready) return;
     const { api, shell, feed } = this.#context;
-    this.#enable(false);
+    this.#sending = true;
+    this.#showReady();
     show(this.#error, false);
     try {
       await api.answer(this.#ask.interactionId, body);
       shell.toast(`${done}: ${printable(this.#ask.toolName || kindOf(this.#ask.kind))}`, { tone: body.approve ? 'ok' : 'idle' });
       feed.poke();
     } catch (error) {
-      this.#enable(true);
+      this.#sending = false;
+      this.#showReady();
       fill(this.#error, error.remedy ? `${error.message}. ${error.remedy}.` : error.message);
       show(this.#error, true);
     }
@@ -132,6 +152,7 @@ export class AskCard {
     this.#bar.style.setProperty('--part', Math.min(1, left / this.#ask.timeoutMs).toFixed(4));
   }
 
+  /** focus goes to what answers it. */
   focus() {
     this.node.querySelector('input, textarea, select, button')?.focus();
   }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { call, host, page, textOf } from '../helper.mjs';
+import { call, host, page, textOf, until } from '../helper.mjs';
 
 const cardOf = (p, tool) => p.locator('.ask', { has: p.locator('.ask-tool', { hasText: tool }) });
 
@@ -163,7 +163,7 @@ const elicited = {
 test('every form of MCP: several of a list with titles and without, defaults, formats', async () => {
   const { p, turn, card, result } = await asked('survey', { question: { ID: 'q', Prompt: 'What will it be?', Schema: elicited } });
   const send = card.getByRole('button', { name: 'Send' });
-  await card.locator('button[type=submit]:enabled').waitFor();
+  await card.locator('button[type=submit][aria-disabled=false]').waitFor();
   await send.click();
   await card.getByText('Choose at least 1.').waitFor();
   assert.equal(await p.evaluate(() => document.activeElement.labels[0].textContent), 'Red', 'the focus goes to the first choice');
@@ -185,7 +185,7 @@ test('a password is typed unseen, and stays nowhere', async () => {
   const { p, turn, card, result } = await asked('login', { question: { ID: 'p', Prompt: 'The password of deploy', Secret: true } });
   const field = card.getByLabel('Secret');
   assert.deepEqual([await field.getAttribute('type'), await field.getAttribute('autocomplete')], ['password', 'off']);
-  await card.locator('button[type=submit]:enabled').waitFor();
+  await card.locator('button[type=submit][aria-disabled=false]').waitFor();
   await field.fill('hunter2-hunter2');
   await field.press('Enter');
   assert.equal((await result()).content[0].text, 'value of 17 bytes, denied ""');
@@ -209,5 +209,41 @@ test('an answer from elsewhere takes the card away, and one that is late says so
   await card.waitFor({ state: 'detached' });
   await host.end(turn);
   assert.match(await textOf(p), /Nothing waits for you/);
+  await p.done();
+});
+
+test('a yes is for the question that it was meant for, and not for the one that comes in its place', async () => {
+  const turns = await Promise.all([1, 2, 3].map(() => host.begin({ agentId: 'asker' })));
+  const results = turns.map((turn) => host.run(turn, [call('ask', {})]));
+  const p = await page();
+  const ready = p.locator('.ask button[type=submit][aria-disabled=false]');
+  const answers = [];
+  p.on('request', (r) => r.url().endsWith('/answer') && answers.push(r.postData()));
+  await until('all take an answer', async () => await ready.count() === 3);
+
+  // In the moment in which a card goes, somebody presses where it stood, and Enter.
+  const { x, y, width, height } = await ready.first().boundingBox();
+  await p.evaluate(([x, y]) => {
+    new MutationObserver(() => {
+      document.activeElement.closest('button')?.click();
+      document.elementFromPoint(x, y).closest('button')?.click();
+      window.pressed = document.activeElement.matches('.ask');
+    }).observe(document.querySelector('.asks'), { childList: true });
+  }, [x + width / 2, y + height / 2]);
+  const gone = async (left) => {
+    await until('the focus is on the next card', () => p.evaluate(() => window.pressed));
+    await p.evaluate(() => (window.pressed = false));
+    await until('the others take an answer', async () => await ready.count() === left);
+    assert.equal(answers.length, 3 - left, 'what nobody has read was answered');
+  };
+  await p.mouse.click(x + width / 2, y + height / 2);
+  await gone(2);
+  await ready.first().focus();
+  await p.keyboard.press('Enter');
+  await gone(1);
+  await p.getByRole('button', { name: 'Deny' }).click();
+  const statuses = await Promise.all(results.map(async (r) => (await r)[0].status));
+  assert.deepEqual(statuses.toSorted(), ['denied', 'ok', 'ok']);
+  await Promise.all(turns.map((turn) => host.end(turn)));
   await p.done();
 });

@@ -140,7 +140,7 @@ test('it is used with the keyboard alone', async () => {
 
   const turn = await host.begin({ agentId: 'keys' });
   const first = host.run(turn, [call('ask', { text: 'yes' })]);
-  await p.locator('.ask button[type=submit]:enabled').waitFor();
+  await p.locator('.ask button[type=submit][aria-disabled=false]').waitFor();
   await press('w');
   await p.waitForFunction(() => document.activeElement.matches('.ask button'));
   await press('Enter');

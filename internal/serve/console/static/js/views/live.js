@@ -64,7 +64,7 @@ class Live {
       node: card.node,
       update: () => {},
       tick: (time) => card.tick(time),
-      focus: () => card.focus(),
+      card,
     };
   }
 
@@ -89,11 +89,20 @@ class Live {
   }
 
   #updateAsks(all) {
-    // A card that goes hands the focus on.
-    const had = this.#askList.contains(document.activeElement);
+    const places = () => [...this.#askList.children].map((node) => node.dataset.ask);
+    const before = places();
+    const at = [...this.#askList.children].findIndex((node) => node.contains(document.activeElement));
     this.#asks.sync(all.filter((a) => !a.partial), (a) => a.interactionId);
     show(this.#noAsks, all.length === 0);
-    if (had && !this.#askList.contains(document.activeElement)) this.#toAsks();
+    // Who was about to press meant the card that stood there.
+    places().forEach((id, i) => id !== before[i] && this.#asks.get(id).card.arm());
+    if (at >= 0 && !this.#askList.contains(document.activeElement)) this.#handOn(at);
+  }
+
+  /** A card that goes hands the focus on to the one in its place: not to its buttons, since nobody has read it yet. */
+  #handOn(at) {
+    const { children } = this.#askList;
+    (children[Math.min(at, children.length - 1)] ?? this.#askTitle).focus();
   }
 
   #count(turns) {
@@ -124,7 +133,7 @@ class Live {
       this.#askTitle.focus();
       return;
     }
-    this.#asks.get(first.dataset.ask)?.focus();
+    this.#asks.get(first.dataset.ask).card.focus();
     first.scrollIntoView({ block: 'nearest' });
   }
 
