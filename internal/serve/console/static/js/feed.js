@@ -39,6 +39,7 @@ export class Feed {
   #looking = false; // at what is on record
   #recorded = true; // as far as is known
   #known = false; // who we are, since the connection was made
+  #refused = false; // we are nobody, or nobody here
   #failures = 0;
   #wake = () => {};
   #poked = false;
@@ -110,7 +111,7 @@ export class Feed {
   async #sleep(ms) {
     if (!this.#poked && !this.#ended) {
       await new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms);
+        const timer = ms === Infinity ? null : setTimeout(resolve, ms);
         this.#wake = () => {
           clearTimeout(timer);
           resolve();
@@ -120,7 +121,7 @@ export class Feed {
     this.#poked = false;
   }
 
-  /** One question to the daemon; it returns how long to wait for the next. */
+  /** One question to the daemon; it returns how long to wait for the next, or Infinity: for poke. */
   async #poll() {
     await this.#divide();
     try {
@@ -156,6 +157,7 @@ export class Feed {
 
   #here(list, others) {
     this.#failures = 0;
+    this.#refused = false;
     this.#gone = this.#goneOf(list);
     applyOthers(this.#state, others);
     this.#told({ kind: 'live' });
@@ -173,15 +175,21 @@ export class Feed {
   }
 
   #away(error) {
+    const known = this.#known;
     this.#recorded = true; // perhaps, by another daemon
     this.#known = false; // its roles may be others then
-    if (error.status === 401 || error.status === 403) {
-      this.#told({ kind: error.status === 401 ? 'signedOut' : 'forbidden', error });
-      return maxRetryMs;
-    }
+    if (error.status === 401 || error.status === 403) return this.#out(error, known);
     const wait = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(this.#failures++, 10)) * (0.75 + Math.random() / 2);
     this.#told({ kind: 'lost', retryAt: Date.now() + wait, error });
     return wait;
+  }
+
+  /** Each refusal is put on record: who is refused as nobody is so until somebody does something. */
+  #out(error, known) {
+    this.#refused = true;
+    this.#closeAll();
+    this.#told({ kind: error.status === 401 ? 'signedOut' : 'forbidden', error });
+    return known ? maxRetryMs : Infinity;
   }
 
   #closeAll() {
@@ -198,7 +206,7 @@ export class Feed {
   }
 
   #reconcile() {
-    if (this.#ended || !this.#visible()) return;
+    if (this.#ended || this.#refused || !this.#visible()) return;
     const wanted = this.#wanted();
     const held = wanted.length <= this.#share ? wanted : wanted.slice(0, Math.max(0, this.#share - 1));
     const rest = wanted.slice(held.length);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { Feed } from '../../static/js/feed.js';
 import { mayAnswer } from '../../static/js/rights.js';
 import { asks, createState } from '../../static/js/store.js';
@@ -47,7 +47,7 @@ test('nobody is offered an answer that would be refused', () => {
 const running = (turnId, fields = {}) => ({ turnId, agentId: '', sessionId: '', startedAt: new Date(0).toISOString(), currentTools: [], pendingInteractions: [], ...fields });
 
 /** byHand is a feed whose questions for the active turns are answered here, and whose streams go on until they are given up. */
-function byHand(options) {
+function byHand(options, daemon = {}) {
   const state = createState();
   const open = new Set();
   const polls = [];
@@ -65,6 +65,7 @@ function byHand(options) {
         reject(signal.reason);
       });
     }),
+    ...daemon,
   };
   const feed = new Feed({ api, state, changed() {}, told() {}, ...options });
   /** next waits until the list is asked for again, and gives the way to answer. */
@@ -100,4 +101,35 @@ test('a page that is hidden keeps no questions and no turns that are over', asyn
   assert.deepEqual([asks(state).length, state.turns.size], [0, 1]);
   answer([]);
   feed.stop();
+});
+
+test('who is refused asks no further, and opens no streams, until somebody does something', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  let refuse = false;
+  let asked = 0;
+  const kinds = [];
+  const { feed, open, next } = byHand({ told: ({ kind }) => kinds.push(kind) }, {
+    async whoami() {
+      asked++;
+      return refuse ? refused() : { identity: 'i', roles: ['admin'] };
+    },
+  });
+  const settle = () => new Promise(setImmediate);
+  (await next())([running('a'), running('b')]);
+  const answer = await next();
+  assert.equal(open.size, 2);
+  refuse = true;
+  answer(refused());
+  for (let minute = 0; minute < 60; minute++) {
+    await settle();
+    mock.timers.tick(60_000);
+  }
+  await settle();
+  assert.deepEqual([asked, open.size, kinds], [2, 0, ['live', 'forbidden', 'forbidden']]);
+  refuse = false;
+  (await next())([running('a'), running('b')]);
+  await next();
+  assert.deepEqual([asked, open.size], [3, 2]);
+  feed.stop();
+  mock.timers.reset();
 });
