@@ -20,7 +20,8 @@ export class Trial {
   #timeout = h('input', { type: 'text', inputmode: 'decimal', autocomplete: 'off', placeholder: 'as configured', id: 'trial-timeout' });
   #run = h('button', { type: 'submit', class: 'primary' }, 'Run');
   #cancel = h('button', { type: 'button', hidden: true, onclick: () => this.#abort() }, 'Cancel');
-  #status = h('p', { class: 'trial-status', role: 'status' });
+  #status = h('p', { role: 'status' });
+  #clock = h('span', { 'aria-hidden': 'true' }); // for eyes: a reader would hear each second
   #result = h('div', { class: 'trial-result card', hidden: true });
 
   constructor(context, tool) {
@@ -30,7 +31,7 @@ export class Trial {
       h('header', {}, h('h2', {}, 'Try it'), this.#switch), this.#fields,
       h('div', { class: 'trial-actions' },
         h('label', { class: 'filter', for: 'trial-timeout' }, h('span', {}, 'Timeout in seconds'), this.#timeout), this.#run, this.#cancel),
-      this.#status);
+      h('div', { class: 'trial-status' }, this.#status, this.#clock));
     form.addEventListener('submit', (e) => {
       e.preventDefault();
       this.#start();
@@ -119,6 +120,7 @@ export class Trial {
       show(this.#result, false);
       fill(this.#status, this.#words, h('span', {}, ' '), h('a', { href: '#/live' }, 'watch it live'));
     }
+    setText(this.#clock, '');
     this.tick(this.#context.api.now());
   }
 
@@ -128,7 +130,9 @@ export class Trial {
     if (!this.#running) return;
     const { state } = this.#context;
     const turn = state.turns.get(this.#running.turnId);
-    setText(this.#words, turn?.asks.size > 0 ? `${waitingWords(state.me)}: ` : `Running ${timer(time - this.#running.since)} ·`);
+    const asks = turn?.asks.size > 0;
+    setText(this.#words, asks ? `${waitingWords(state.me)}:` : 'Running ·');
+    setText(this.#clock, asks ? '' : ` · ${timer(time - this.#running.since)}`);
   }
 
   async #abort() {

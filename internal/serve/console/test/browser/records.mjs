@@ -125,7 +125,15 @@ test('a tool is tried: its form checks, its turn runs, its result is shown', asy
   assert.match(await trial.getByLabel('Arguments').inputValue(), /"text": "Hello"/);
   await trial.getByLabel('Arguments').fill('{"text": "no end", "hold": "trial"}');
   await trial.getByRole('button', { name: 'Run' }).click();
-  await trial.locator('.trial-status', { hasText: /Running \d+s/ }).waitFor();
+  await trial.locator('.trial-status', { hasText: /Running.*\d+s/s }).waitFor();
+  await p.evaluate(() => {
+    window.heard = 0;
+    new MutationObserver(() => window.heard++).observe(document.querySelector('.trial [role=status]'), { subtree: true, childList: true, characterData: true });
+  });
+  const clock = () => trial.locator('.trial-status [aria-hidden]').innerText();
+  const then = await clock();
+  await until('the clock goes on', async () => await clock() !== then);
+  assert.equal(await p.evaluate(() => window.heard), 0, 'a reader hears each second');
   await trial.getByRole('button', { name: 'Cancel' }).click();
   await p.locator('.toast', { hasText: 'Turn cancelled' }).waitFor();
   await p.locator('.trial-result', { hasText: 'Cancelled' }).waitFor();

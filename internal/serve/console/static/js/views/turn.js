@@ -37,7 +37,7 @@ class TurnView {
   #cancel = h('button', { type: 'button', hidden: true, onclick: () => this.#abort() }, 'Cancel turn');
   #play = h('button', { type: 'button', class: 'primary play', onclick: () => this.#toggle() });
   #slider = h('input', { type: 'range', min: 0, max: 1000, step: 1, value: 1000, 'aria-label': 'Time of the replay' });
-  #time = h('output', { class: 'play-time' });
+  #time = h('span', { class: 'play-time' }); // no output: readers would hear each frame
   #speed = h('select', { 'aria-label': 'Speed' }, speeds.map((x) => h('option', { value: x }, `${x}×`)));
   #events = h('ol', { class: 'events', tabindex: 0, 'aria-label': 'Events, the last one first' });
   #eventsNote = h('p', { class: 'muted' });
