@@ -1,7 +1,7 @@
 // The daemon's HTTP API. Every function throws a Refusal if the daemon says no,
 // and a Lost if it cannot be reached.
 
-import { askDigits, schemaDigits, withDigits } from './exact.js';
+import { approvalDigits, askDigits, schemaDigits, withDigits } from './exact.js';
 import * as session from './session.js';
 import { EventParser } from './sse.js';
 
@@ -76,6 +76,7 @@ const readResults = (text) => withDigits(text, (plain, exact) => plain.results.f
 const readAsks = (text) => withDigits(text, (plain, exact) => plain.interactions.forEach((ask, i) => askDigits(ask, exact.interactions[i])));
 const readActive = (text) => withDigits(text, (plain, exact) =>
   plain.turns.forEach((turn, i) => turn.pendingInteractions.forEach((ask, k) => askDigits(ask, exact.turns[i].pendingInteractions[k]))));
+const readApprovals = (text) => withDigits(text, approvalDigits);
 const readTools = (text) => withDigits(text, schemaDigits);
 const readEvent = (text) => withDigits(text, (plain, exact) => (plain.content = exact.content));
 
@@ -91,7 +92,7 @@ export const abort = (turnId) => post(path`/api/turns/${turnId}/abort`);
 export const abortCall = (turnId, callId) => post(path`/api/turns/${turnId}/abort-tool/${callId}`);
 export const answer = (id, body) => post(path`/api/interactions/${id}/answer`, body);
 export const interactions = async (signal) => (await get('/api/interactions', signal, readAsks)).interactions;
-export const approvals = async (signal) => (await get('/api/approvals', signal)).approvals;
+export const approvals = async (signal) => (await get('/api/approvals', signal, readApprovals)).approvals;
 export const revokeApproval = (id) => post(path`/api/approvals/${id}/revoke`);
 export const login = (link) => post('/api/login', { link });
 export const whoami = (signal) => get('/api/whoami', signal);

@@ -62,6 +62,11 @@ export function askDigits(plain, exact) {
   schemaDigits(plain.schema, exact.schema);
 }
 
+/** approvalDigits copies the arguments that approvals are for. */
+export function approvalDigits(plain, exact) {
+  plain.approvals.forEach((approval, i) => (approval.arguments = exact.approvals[i].arguments));
+}
+
 /** digitsOf is a plain value as it was written. */
 export const digitsOf = (value) => (isExact(value) ? value.rawJSON : String(value));
 

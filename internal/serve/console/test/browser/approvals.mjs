@@ -36,3 +36,13 @@ test('an approval for a session is listed with its arguments, and can be taken b
   await Promise.all([first, second, third].map((t) => host.end(t)));
   await p.done();
 });
+
+test('an approval shows all digits of the arguments that it is for', async () => {
+  const p = await page('/');
+  const at = new Date().toISOString();
+  const body = `{"approvals":[{"approvalId":"a","toolName":"ask","for":"identity","at":"${at}","uses":0,"arguments":{"id":1234567890123456789}}]}`;
+  await p.route('**/api/approvals', (route) => route.fulfill({ contentType: 'application/json', body }));
+  await p.getByRole('link', { name: 'Approvals' }).click();
+  await p.locator('.approval pre', { hasText: '1234567890123456789' }).waitFor();
+  await p.done();
+});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { able, askDigits, exact, parse, withDigits } from '../../static/js/exact.js';
+import { able, approvalDigits, askDigits, exact, parse, withDigits } from '../../static/js/exact.js';
 import { fit } from '../../static/js/draw.js';
 import { brief, head, line, pace, printable, readable, size, span, timer, word } from '../../static/js/format.js';
 import { append, appendContent, joined, newOutput, shrink, tail, textOf } from '../../static/js/output.js';
@@ -99,6 +99,13 @@ test('a question keeps the digits of all that is sent for it', () => {
   if (!able) return;
   const text = JSON.stringify(ask(0)).replaceAll(':0', ':1234567890123456789').replace('[0]', '[1234567890123456789]');
   assert.equal(JSON.stringify(withDigits(text, askDigits)), text);
+});
+
+test('an approval keeps the digits of its arguments, if it is for some', () => {
+  const list = (n) => ({ approvals: [{ approvalId: 'a', uses: 2, arguments: { id: n } }, { approvalId: 'b', uses: 0 }] });
+  const plain = list(1234567890123456800);
+  approvalDigits(plain, list('1234567890123456789'));
+  assert.deepEqual(JSON.parse(JSON.stringify(plain)), list('1234567890123456789'));
 });
 
 test('choices keep their digits', { skip: !able }, async () => {
