@@ -39,7 +39,6 @@ export class AskCard {
       e.preventDefault();
       this.#send();
     });
-    this.node.addEventListener('keydown', (e) => this.#key(e));
     this.arm();
     this.tick(now());
   }
@@ -88,11 +87,9 @@ export class AskCard {
       h('label', {}, same, ' only with these arguments'))];
   }
 
-  #key(e) {
-    if (e.target.matches('input, textarea, select') || e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key === 'd') this.#buttons.at(-1)?.click();
-    else return;
-    e.preventDefault();
+  /** deny presses the button, if there is one. */
+  deny() {
+    this.#buttons.at(-1)?.click();
   }
 
   /** arm has the card take no answer for a moment, as it has just come to where it is. */

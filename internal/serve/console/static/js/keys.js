@@ -13,6 +13,7 @@ const list = [
   ['x', 'cancel the call that has the focus; again to kill it at once'],
   ['Shift + X', 'cancel its turn'],
   ['w', 'go to the first question that waits for you'],
+  ['d', 'deny the question that has the focus'],
   ['/', 'go to the filter'],
   ['Space', 'in a replay: play or pause'],
   ['t', 'change the theme'],

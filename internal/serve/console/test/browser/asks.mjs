@@ -212,6 +212,27 @@ test('an answer from elsewhere takes the card away, and one that is late says so
   await p.done();
 });
 
+test('a key denies the question that has the focus, unless keys are turned off', async () => {
+  const { p, turn, card, result } = await asked('ask', {});
+  const answers = [];
+  p.on('request', (r) => r.url().endsWith('/answer') && answers.push(r.postData()));
+  const shortcuts = async (on) => {
+    await p.locator('#help').click();
+    await p.getByText('deny the question that has the focus').waitFor();
+    await p.getByLabel('Use single-key shortcuts').setChecked(on);
+    await p.keyboard.press('Escape');
+    await p.getByRole('dialog').waitFor({ state: 'hidden' });
+    await card.locator('button[type=submit][aria-disabled=false]').focus();
+    await p.keyboard.press('d');
+  };
+  await shortcuts(false);
+  assert.deepEqual(answers, []);
+  await shortcuts(true);
+  assert.equal((await result()).status, 'denied');
+  await host.end(turn);
+  await p.done();
+});
+
 test('a yes is for the question that it was meant for, and not for the one that comes in its place', async () => {
   const turns = await Promise.all([1, 2, 3].map(() => host.begin({ agentId: 'asker' })));
   const results = turns.map((turn) => host.run(turn, [call('ask', {})]));

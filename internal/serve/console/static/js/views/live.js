@@ -139,7 +139,10 @@ class Live {
 
   key(e) {
     const row = document.activeElement?.closest?.('.call')?.querySelector('.call-head')?.row;
-    if (e.key === 'x' && row) row.cancel();
+    const ask = e.target.closest?.('.ask')?.dataset.ask;
+    // A key that is held, or meant for a checkbox, denies nothing.
+    if (e.key === 'd' && ask && !e.repeat && !e.target.matches('input')) this.#asks.get(ask)?.card.deny();
+    else if (e.key === 'x' && row) row.cancel();
     else if (e.key === 'X' && row) this.#turns.get(row.turnId)?.cancel();
     else return false;
     return true;
