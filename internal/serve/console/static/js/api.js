@@ -107,18 +107,15 @@ export const pastTurns = async (filter, signal) => (await get('/api/history/turn
 export const pastCalls = async (filter, signal) => (await get('/api/history/calls' + query(filter), signal)).calls;
 export const result = (turnId, callId, signal) => get(path`/api/history/turns/${turnId}/calls/${callId}`, signal, readResult);
 
-/** maxReplay bounds the events that are read of one turn. */
-export const maxReplay = 50_000;
-
-/** replay gives a turn's events on record behind a seq; cut: there are more. */
-export async function replay(turnId, after, signal) {
+/** replay gives a turn's events on record behind a seq: the first so many. */
+export async function replay(turnId, after, most, signal) {
   const response = await send('GET', path`/api/history/turns/${turnId}/events` + query({ after: after > 0 ? after : '' }), { signal });
   const events = [];
   for await (const line of lines(response.body, signal)) {
-    if (events.length === maxReplay) return { events, cut: true };
     events.push(JSON.parse(line));
+    if (events.length === most) break;
   }
-  return { events, cut: false };
+  return events;
 }
 
 async function* lines(body, signal) {

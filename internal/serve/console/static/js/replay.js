@@ -3,7 +3,11 @@
 import { span } from './format.js';
 import { apply, createState, turnOf } from './store.js';
 
+/** maxEvents bounds what is kept of one turn, which may go on for days. */
+export const maxEvents = 50_000;
+
 export class Replay {
+  cut = false; // there are more events than are kept
   #id;
   #events = [];
   #times = [];
@@ -16,10 +20,17 @@ export class Replay {
     turnOf(this.#state, turnId);
   }
 
-  /** add brings in the events that have come since. */
+  /** room is for so many further events. */
+  get room() {
+    return maxEvents - this.#events.length;
+  }
+
+  /** add brings in the events that have come since, as long as there is room. */
   add(events) {
     for (const e of events) {
       if (e.seq <= this.lastSeq) continue;
+      this.cut = this.room === 0;
+      if (this.cut) return;
       this.#events.push(e);
       // Clocks may be set back: the line goes on all the same.
       this.#times.push(Math.max(Date.parse(e.time), this.#times.at(-1) ?? -Infinity));

@@ -80,7 +80,8 @@ class TurnView {
     this.#loading = true;
     this.#loadedAt = Date.now();
     try {
-      const { events, cut } = await this.#context.api.replay(this.#id, this.#replay.lastSeq, this.#closed.signal);
+      // One more than there is room for says that there are more.
+      const events = await this.#context.api.replay(this.#id, this.#replay.lastSeq, this.#replay.room + 1, this.#closed.signal);
       const first = this.#replay.length === 0;
       this.#replay.add(events);
       const { turn } = this.#replay.seek(Infinity);
@@ -88,7 +89,7 @@ class TurnView {
       if (first) this.#setSpeed();
       show(this.#problem, false);
       show(this.#body, true);
-      this.#cut = cut;
+      this.#listed = this.#context.state.turns.has(this.#id);
       this.#showWhole();
       this.#readResults();
     } catch (error) {
@@ -98,7 +99,7 @@ class TurnView {
     }
   }
 
-  #cut = false;
+  #listed = false; // as a turn that is active or has just ended, when it was read
 
   #fail(error) {
     fill(this.#problem, h('strong', {}, error.message), error.remedy ? h('p', {}, error.remedy) : null,
@@ -134,7 +135,10 @@ class TurnView {
 
   #showHead(turn) {
     setText(this.#title, printable(turn.agentId || 'Turn'));
-    const state = turn.over ? (turn.abortedAt ? 'aborted' : 'ended') : 'open';
+    // Its end may lie behind the events that are kept.
+    const known = this.#context.state.turns.get(this.#id);
+    const over = turn.over || known?.over;
+    const state = over ? (turn.abortedAt || known?.abortedAt ? 'aborted' : 'ended') : 'open';
     const sum = byTone(turn.counts);
     const parts = [h('span', { class: 'chip', data: { tone: { aborted: 'idle', ended: 'ok', open: 'open' }[state] } }, state),
       h('span', { class: 'id' }, printable(turn.id)), h('span', {}, `${stamp(this.#replay.from, Date.now())}, ${span(this.#replay.to - this.#replay.from)}`),
@@ -143,7 +147,7 @@ class TurnView {
       h('span', {}, count(this.#calls.length, 'call')),
       tones.filter((t) => sum[t]).map((t) => h('span', { class: 'tally', data: { tone: t } }, `${sum[t]} ${toneNames[t]}`))];
     fill(this.#facts, parts);
-    show(this.#cancel, !turn.over && this.#context.state.turns.has(this.#id));
+    show(this.#cancel, known && !over);
   }
 
   /** Exact times of the start and the drain are in the results. */
@@ -183,12 +187,12 @@ class TurnView {
   }
 
   #showEvents(n) {
-    const key = `${n} of ${this.#replay.length}`;
+    const key = `${n} of ${this.#replay.length} ${this.#replay.cut}`;
     if (key === this.#eventsShown) return;
     this.#eventsShown = key;
     const list = this.#replay.last(n, maxShown);
     const left = n - list.length;
-    setText(this.#eventsNote, `${n} of ${count(this.#replay.length, 'event')}${left > 0 ? `, the last ${list.length} of them here` : ''}${this.#cut ? '; the turn has more than can be read here' : ''}`);
+    setText(this.#eventsNote, `${n} of ${count(this.#replay.length, 'event')}${left > 0 ? `, the last ${list.length} of them here` : ''}${this.#replay.cut ? '; the turn has more than can be read here' : ''}`);
     fill(this.#events, list.toReversed().map((e) => this.#eventRow(e)));
   }
 
@@ -242,7 +246,12 @@ class TurnView {
 
   /** An open turn grows. */
   update(ids) {
-    if (!ids.has(this.#id) || this.#playing || this.#loading || !this.#whole) return;
+    const gone = this.#listed && !this.#context.state.turns.has(this.#id); // and over, while nobody looked
+    if (!(ids.has(this.#id) || gone) || this.#playing || this.#loading || !this.#whole) return;
+    if (this.#replay.cut) {
+      this.#showHead(this.#whole);
+      return;
+    }
     if (this.#whole.over || Date.now() - this.#loadedAt < againMs) {
       this.#stale = !this.#whole.over;
       return;
