@@ -88,6 +88,7 @@ type conn struct {
 	vacated *sync.Cond // a stream has ended, or the peer takes more of them
 	last    uint32     // the highest id of a stream that there was
 	in      inWindow
+	waste   waste
 	window  int64 // what the peer takes on all streams
 	peer    peerSettings
 	heard   bool   // the peer has sent its settings
@@ -113,7 +114,7 @@ func newConn(nc net.Conn, o Options) *conn {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.vacated = sync.NewCond(&c.mu)
 	c.encoder = hpack.NewEncoder(&c.block)
-	c.reader = bufio.NewReaderSize(nc, readBufferBytes)
+	c.reader = bufio.NewReaderSize(input{c}, readBufferBytes)
 	c.framer = http2.NewFramer(&c.out, c.reader)
 	c.framer.SetReuseFrames()
 	c.framer.SetMaxReadFrameSize(maxFrameBytes)

@@ -134,10 +134,12 @@ func (s *Stream) takeData(f *http2.DataFrame, cost int64) {
 		s.letGo()
 		return
 	}
+	waiting := len(s.ready)
 	if err := s.assemble(f.Data()); err != nil {
 		s.c.abandon(s, s.id, http2.ErrCodeCancel, err)
 		return
 	}
+	s.c.waste.excuseData(len(f.Data()), len(s.ready)-waiting)
 	if f.StreamEnded() {
 		s.end(s.endOfData())
 	}
@@ -281,6 +283,7 @@ func (s *Stream) write(wire []byte, last bool) error {
 		s.window -= int64(n)
 		s.c.window -= int64(n)
 		_ = s.c.framer.WriteData(s.id, last && n == len(wire) && s.c.accept == nil, wire[:n])
+		s.c.waste.excuse(excusedOfSent)
 		wire = wire[n:]
 	}
 	return nil
