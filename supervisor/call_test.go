@@ -314,6 +314,18 @@ func TestStdioOfPlugin(t *testing.T) {
 	}
 }
 
+// What a tool sets of its stdin, no other one sees.
+func TestStdinOfPlugin(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for range 2 {
+		result := call(t, host, request("stdin", `{"n":10}`))
+		wantStatus(t, result, api.StatusOK)
+		if string(result.Structured) != `{"n":0}` {
+			t.Errorf("signal %s was set before", result.Structured)
+		}
+	}
+}
+
 // The model's own wish for a timeout comes in by the declared argument or by
 // _meta, and is clamped.
 func TestTimeoutHint(t *testing.T) {

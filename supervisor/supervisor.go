@@ -36,7 +36,7 @@ type Supervisor struct {
 	gate      *admission.Gate
 	kept      *kept.Pool
 	maker     process.Maker
-	null      *os.File
+	null      *os.File // of relays
 	binaries  *prepare.Binaries
 	preparer  prepare.Preparer
 	described *describe.Cache
@@ -121,7 +121,7 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	}
 	s.preparer = s.newPreparer()
 	s.maker = process.Maker{
-		Groups: s.groups, Host: s.host, Null: s.null, RuntimeDir: s.runtime.path, Intake: process.NewIntake(), Starts: process.NewStarts(),
+		Groups: s.groups, Host: s.host, RuntimeDir: s.runtime.path, Intake: process.NewIntake(), Starts: process.NewStarts(),
 		Spares: process.NewSpares(s.config.Prestart.Sandboxes()), Load: s.gate.Load, Logger: s.config.Logger, Tasks: &s.tasks, Closing: s.ready.stop, Connect: s.connectNetwork,
 	}
 	return s.groups.Totals(s.config.Totals)

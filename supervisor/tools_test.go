@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/sandbox"
 )
@@ -136,6 +138,13 @@ func testTools() []plugin.Registered {
 		tool("dying", func(context.Context, args, *plugin.Output) (answer, error) {
 			time.AfterFunc(50*time.Millisecond, func() { os.Exit(0) })
 			return answer{int(served.Add(1))}, nil
+		}),
+		tool("stdin", func(_ context.Context, in args, _ *plugin.Output) (answer, error) {
+			before, err := unix.FcntlInt(0, unix.F_GETSIG, 0)
+			if err == nil {
+				_, err = unix.FcntlInt(0, unix.F_SETSIG, in.N)
+			}
+			return answer{before}, err
 		}),
 		tool("noisy", func(_ context.Context, in args, _ *plugin.Output) (answer, error) {
 			fmt.Println("to stdout: " + in.Text)

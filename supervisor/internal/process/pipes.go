@@ -34,6 +34,9 @@ func newPipe(own int) (pipe, error) {
 // pipes are all of a call's. A command has its own three, so that what it
 // writes is never mixed with the adapter's handshake.
 type pipes struct {
+	// stdin is the plugin's /dev/null, opened for it alone: the flags and locks of an open
+	// file are those of all processes that have it.
+	stdin          *os.File
 	stdout, stderr pipe // the plugin's own
 	command        bool
 	in, out        pipe // the command's; its stderr is the plugin's
@@ -48,6 +51,9 @@ func openPipes(command bool) (_ *pipes, err error) {
 			err = fmt.Errorf("cannot make a pipe: %w; raise the limit of open files", err)
 		}
 	}()
+	if p.stdin, err = os.Open(os.DevNull); err != nil {
+		return nil, err
+	}
 	if p.stdout, err = outPipe(); err != nil {
 		return nil, err
 	}
@@ -70,7 +76,7 @@ func (p *pipes) extra() []*os.File {
 }
 
 func (p *pipes) closeChildEnds() {
-	closeAll(p.stdout.child, p.stderr.child, p.in.child, p.out.child)
+	closeAll(p.stdin, p.stdout.child, p.stderr.child, p.in.child, p.out.child)
 }
 
 func (p *pipes) closeHostEnds() {

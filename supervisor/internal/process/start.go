@@ -23,7 +23,6 @@ import (
 type Maker struct {
 	Groups *cgroup.Root
 	Host   *sandbox.Host
-	Null   *os.File
 	// RuntimeDir holds the folders of sockets.
 	RuntimeDir string
 	Intake     Intake
@@ -237,7 +236,7 @@ func (m *Maker) tryMake(ctx context.Context, o order, launching func()) (_ *Proc
 	defer pipes.closeChildEnds()
 	undo = append(undo, pipes.closeHostEnds)
 	launching()
-	launcher, err := m.Host.Start(ctx, o.launch(m.Null, pipes))
+	launcher, err := m.Host.Start(ctx, o.launch(pipes))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -251,9 +250,9 @@ func (m *Maker) group(o groupOrder) (*cgroup.Group, error) {
 	return m.Groups.NewGroupIn(o.share, o.name, o.limits)
 }
 
-func (o order) launch(null *os.File, p *pipes) sandbox.Spec {
+func (o order) launch(p *pipes) sandbox.Spec {
 	s := o.spec
-	s.Stdio, s.Extra = [3]*os.File{null, p.stdout.child, p.stderr.child}, p.extra()
+	s.Stdio, s.Extra = [3]*os.File{p.stdin, p.stdout.child, p.stderr.child}, p.extra()
 	s.KillFile, s.Into = o.group.KillFile, o.group.Fork
 	return s
 }
