@@ -111,7 +111,7 @@ func TestQuestionsGivenUp(t *testing.T) {
 		out := NewOutput(r.send)
 		out.clock = newCallContext(t.Context(), time.Minute)
 		defer out.clock.release()
-		began, _ := out.clock.Deadline()
+		began := out.clock.deadline
 		for range handshake.MaxQuestions {
 			ctx, stop := context.WithTimeout(t.Context(), time.Second)
 			if got := <-ask(ctx, out, Question{}); !errors.Is(got.err, context.DeadlineExceeded) {
@@ -129,13 +129,39 @@ func TestQuestionsGivenUp(t *testing.T) {
 			}
 			out.answer(&pluginv1.AnswerRequest{InteractionId: "ask-" + strconv.Itoa(i+1)})
 		}
-		if moved, _ := out.clock.Deadline(); moved.Sub(began) != 2*time.Minute+8*time.Second {
-			t.Errorf("the deadline moved by %v", moved.Sub(began))
+		if moved := out.clock.deadline.Sub(began); moved != 2*time.Minute+8*time.Second {
+			t.Errorf("the deadline moved by %v", moved)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if !errors.Is(context.Cause(out.clock), ErrDeadline) {
 			t.Errorf("%v", context.Cause(out.clock))
+		}
+	})
+}
+
+// A timeout of the tool's own holds while the call's clock stands still, and after its
+// first deadline.
+func TestTimeoutsOfATool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := NewOutput(new(record).send)
+		out.clock = newCallContext(t.Context(), 30*time.Second)
+		defer out.clock.release()
+		for range 2 {
+			ctx, stop := context.WithTimeout(out.clock, time.Minute)
+			defer stop()
+			done := ask(ctx, out, Question{})
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if len(done) == 0 {
+				t.Fatal("the question waits on")
+			}
+			if got := <-done; !errors.Is(got.err, context.DeadlineExceeded) {
+				t.Error(got.err)
+			}
+			if at, ok := out.clock.Deadline(); ok {
+				t.Errorf("the call's context states a deadline: %v", at)
+			}
 		}
 	})
 }

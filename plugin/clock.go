@@ -7,7 +7,8 @@ import (
 )
 
 // callContext ends at a deadline that stands still while a human is asked, as
-// the host's own clock does.
+// the host's own clock does. It does not state it: a context's Deadline must not
+// move, and one with a later timeout that is derived from it would rely on it.
 type callContext struct {
 	context.Context
 	end context.CancelCauseFunc
@@ -24,13 +25,6 @@ func newCallContext(parent context.Context, left time.Duration) *callContext {
 	c.Context, c.end = context.WithCancelCause(parent)
 	c.timer = time.AfterFunc(left, func() { c.end(ErrDeadline) })
 	return c
-}
-
-// Deadline implements context.Context.
-func (c *callContext) Deadline() (time.Time, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.deadline, true
 }
 
 // pause stops the clock; waits may overlap.

@@ -10,7 +10,8 @@
 //
 // The JSON Schemas of arguments and result come from the Go types (tags json
 // and jsonschema, see github.com/google/jsonschema-go). ctx ends at the call's
-// deadline, on cancel and on SIGTERM; context.Cause tells which. What was sent
+// deadline, on cancel and on SIGTERM; context.Cause tells which. It has no
+// Deadline to look at, since that moves while a human is asked. What was sent
 // through Output by then is the call's partial result, and what the function
 // returns within the grace period still counts in full.
 package plugin
