@@ -30,10 +30,11 @@ import (
 type broken struct {
 	goplugin.NetRPCUnsupportedPlugin
 	toolgrpc.UnimplementedToolServer
-	fault   string
-	running atomic.Int32
-	told    atomic.Bool // by SIGTERM
-	cancel  chan struct{}
+	fault     string
+	running   atomic.Int32
+	told      atomic.Bool // by SIGTERM
+	described atomic.Bool
+	cancel    chan struct{}
 }
 
 // serveBroken never returns.
@@ -101,6 +102,7 @@ const (
 func (b *broken) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
 	say := &pluginv1.ToolDescription{Name: "say", Description: "Says it.", InputSchema: []byte(brokenInput), OutputSchema: []byte(brokenOutput)}
 	d := &pluginv1.DescribeResponse{Tools: []*pluginv1.ToolDescription{say}}
+	b.described.Store(true)
 	switch b.fault {
 	case "fickle":
 		d.Version = strconv.FormatInt(time.Now().UnixNano(), 10)
@@ -163,6 +165,8 @@ type brokenArguments struct {
 func (b *broken) Call(request *pluginv1.CallRequest, s toolgrpc.Tool_CallServer) error {
 	c := &brokenCall{broken: b, stream: s}
 	switch {
+	case b.described.Load() && b.fault == "describes-or-calls":
+		os.Exit(3)
 	case request.GetTool() == "say", b.fault == "any-tool":
 	case b.fault == "other-tool":
 		return c.send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: &pluginv1.Result{Error: &pluginv1.ToolError{Message: "no text"}}}})

@@ -58,6 +58,7 @@ var faults = []struct {
 	{"no-result", ruleStream, Fail, "without a result"},
 	{"seq", ruleStream, Fail, "event 2 came after event 0"},
 	{"dies", ruleStream, Fail, "ended before its result: exit status 3"},
+	{"describes-or-calls", ruleStream, Fail, "in a process that has described itself: the process ended before its result: exit status 3"},
 	{"wrong", ruleCases, Fail, `it should succeed and came to error "no"`},
 	{"structured", ruleStructured, Fail, `{"length":"long"}`},
 	{"unstructured", ruleStructured, Fail, "returned no structured result"},
