@@ -44,8 +44,14 @@ type fakeStream struct {
 	ctx context.Context
 }
 
-func (s *fakeStream) Context() context.Context             { return s.ctx }
-func (s *fakeStream) Send(event *pluginv1.CallEvent) error { return s.send(event) }
+func (s *fakeStream) Context() context.Context { return s.ctx }
+
+func (s *fakeStream) Send(event *pluginv1.CallEvent) error {
+	if _, err := proto.Marshal(event); err != nil { // as a network needs it
+		return err
+	}
+	return s.send(event)
+}
 
 // call is one Call of a server on a goroutine of its own.
 type call struct {

@@ -71,6 +71,10 @@ func (o *Output) emit(event *pluginv1.CallEvent) (uint64, error) {
 	}
 	o.seq++
 	if err := o.send(event); err != nil {
+		if _, unfit := proto.Marshal(event); unfit != nil { // nothing of it was sent
+			o.seq--
+			return 0, fmt.Errorf("cannot encode a message: %w", unfit)
+		}
 		o.failed = fmt.Errorf("%w: %w", ErrConnection, err)
 		return 0, o.failed
 	}
@@ -79,6 +83,9 @@ func (o *Output) emit(event *pluginv1.CallEvent) (uint64, error) {
 
 func tooLarge(event *pluginv1.CallEvent, size int) error {
 	what, remedy := "a message", "shorten it"
+	if event.GetResult() != nil {
+		what = "a result, with what it carries,"
+	}
 	switch content := event.GetContent().GetContent().(type) {
 	case *pluginv1.Content_Blob:
 		what, remedy = "a blob", "send it in several parts, or write it to a file and send a Link"
@@ -91,10 +98,13 @@ func tooLarge(event *pluginv1.CallEvent, size int) error {
 }
 
 // close ends the stream for the tool's own goroutines and sends last, if any,
-// behind everything else.
+// behind everything else. An error that says why stands for a result that cannot be sent.
 func (o *Output) close(last *pluginv1.CallEvent) {
 	if last != nil {
-		_, _ = o.emit(last)
+		if _, err := o.emit(last); err != nil && !errors.Is(err, ErrConnection) {
+			result := &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: bounded(err.Error())}}
+			_, _ = o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: result}})
+		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -176,15 +186,16 @@ func (o *Output) Link(uri, name, mimeType string) error {
 // what another program has made; Begins and Extra are theirs.
 func (o *Output) Content(c *pluginv1.Content) error {
 	text, ok := c.GetContent().(*pluginv1.Content_Text)
-	if !ok || len(text.Text) <= maxChunkBytes {
+	if !ok {
 		return o.content(c)
 	}
-	first := cut(printable(text.Text), maxChunkBytes)
+	whole := printable(text.Text)
+	first := cut(whole, maxChunkBytes)
 	begin := &pluginv1.Content{Content: &pluginv1.Content_Text{Text: first}, Begins: c.GetBegins(), Extra: c.GetExtra()}
-	if err := o.content(begin); err != nil {
+	if err := o.content(begin); err != nil || first == whole {
 		return err
 	}
-	return o.Text(printable(text.Text)[len(first):])
+	return o.Text(whole[len(first):])
 }
 
 func (o *Output) content(c *pluginv1.Content) error {
@@ -237,19 +248,25 @@ var levels = map[string]pluginv1.Log_Level{
 func (o *Output) Meta(meta json.RawMessage) { o.meta = meta }
 
 // WithResult is Content for what comes last: of 64 KiB or less the result itself carries
-// it, which saves both sides a message.
+// it, which saves both sides a message. More is sent at once.
 func (o *Output) WithResult(last []*pluginv1.Content) error {
-	if o.served {
+	size := 0
+	for _, c := range last {
+		size += proto.Size(c)
+	}
+	if o.served && size <= maxCarriedBytes {
 		o.last = last
 		return nil
 	}
 	for _, c := range last {
-		if err := o.content(c); err != nil {
+		if err := o.Content(c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+const maxCarriedBytes = 64 << 10
 
 func (o *Output) lastOf() []*pluginv1.Content {
 	if o == nil {

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -297,6 +298,46 @@ func TestErrorTextIsMadePrintable(t *testing.T) {
 	x := tool("x", func(context.Context, *Output) error { return errors.New("no \xff") })
 	if e := runTool(t.Context(), x, nil, nil).GetError(); e.GetMessage() != "no \uFFFD" {
 		t.Errorf("message %q", e.GetMessage())
+	}
+}
+
+// A call whose result cannot be sent has an error as its result, and what came before it.
+func TestResultsThatCannotBeSent(t *testing.T) {
+	long := strings.Repeat("x", 5<<20)
+	text := func(s string) *pluginv1.Content {
+		return &pluginv1.Content{Content: &pluginv1.Content_Text{Text: s}}
+	}
+	link := &pluginv1.Content{Content: &pluginv1.Content_Link{Link: &pluginv1.ResourceLink{Uri: "\xff"}}}
+	for _, test := range []struct {
+		name  string
+		do    func(*Output) error
+		text  string // of what it sends before
+		error string
+	}{
+		{"long content", func(out *Output) error { return out.WithResult([]*pluginv1.Content{text(long)}) }, long, ""},
+		{"long meta", func(out *Output) error {
+			out.Meta(json.RawMessage(`{"a":"` + long + `"}`))
+			return out.Text("before")
+		}, "before", "a result, with what it carries, of 5242"},
+		{"a long error of a protocol", func(*Output) error {
+			return &RPCError{Raw: json.RawMessage(`{"a":"` + long + `"}`), Err: errors.New("no")}
+		}, "", "a result, with what it carries, of 5242"},
+		{"content that is not UTF-8", func(out *Output) error { return out.Content(text("a\xff")) }, "a\uFFFD", ""},
+		{"a link that is not UTF-8", func(out *Output) error {
+			if err := out.Content(link); err == nil || errors.Is(err, ErrConnection) {
+				return fmt.Errorf("sending the link: %w", err)
+			}
+			return out.Text("after")
+		}, "after", ""},
+		{"such a link with the result", func(out *Output) error { return out.WithResult([]*pluginv1.Content{link}) }, "", "cannot encode a message"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := startCall(t, testServer(tool("x", func(_ context.Context, out *Output) error { return test.do(out) })), &pluginv1.CallRequest{Tool: "x"})
+			got := c.result(t).GetError().GetMessage()
+			if sent := strings.Join(c.stream.texts(), ""); !strings.HasPrefix(got, test.error) || (got == "") != (test.error == "") || sent != test.text {
+				t.Errorf("error %q, want %q; %d bytes of text, want %d", got, test.error, len(sent), len(test.text))
+			}
+		})
 	}
 }
 

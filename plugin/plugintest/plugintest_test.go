@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/toolhost/toolhost/plugin"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -164,6 +165,17 @@ func TestErrorsAndPanicsAreResults(t *testing.T) {
 		return summary{}, &plugin.CommandExit{Code: 3}
 	}), query{})
 	if r.OK() || r.Exit == nil || r.Exit.Code != 3 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What no host could be sent is not taken here either.
+func TestWhatCannotBeEncoded(t *testing.T) {
+	r := Call(t, toolOf(func(_ context.Context, _ query, out *plugin.Output) (summary, error) {
+		link := &pluginv1.ResourceLink{Uri: "\xff"}
+		return summary{}, out.Content(&pluginv1.Content{Content: &pluginv1.Content_Link{Link: link}})
+	}), query{})
+	if r.Error == nil || !strings.Contains(r.Error.Message, "cannot encode a message") || len(r.Content) != 0 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -171,6 +171,9 @@ func (s *stream) Context() context.Context { return s.ctx }
 // Send takes one event. Replies are given at once: the tool waits for them
 // behind this call.
 func (s *stream) Send(event *pluginv1.CallEvent) error {
+	if _, err := proto.Marshal(event); err != nil {
+		return err
+	}
 	r, event := s.running, proto.CloneOf(event) // the tool may use its buffers again
 	r.mu.Lock()
 	defer r.mu.Unlock()
