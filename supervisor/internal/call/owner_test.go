@@ -247,15 +247,18 @@ func TestOwner(t *testing.T) {
 			status: api.StatusCancelled, reason: api.ReasonUser, stage: "term",
 		},
 		"a question that nobody can be asked": {
-			tool: &played{work: func(ctx context.Context, tool *played) error {
-				tool.ask("q")
-				if answer := <-tool.answers; answer.GetReason() != "headless" {
-					tool.result(toolError)
-				}
-				tool.result(nil)
-				return nil
-			}},
+			tool:   &played{work: func(_ context.Context, tool *played) error { return tool.refused("headless") }},
 			status: api.StatusOK, stage: "none",
+		},
+		"a question in the grace": {
+			tool: &played{deaf: true, work: func(_ context.Context, tool *played) error {
+				<-tool.told
+				return tool.refused("cancelled")
+			}},
+			change: func(c *owner) {
+				c.p.Request.Ask = func(context.Context, spec.Question) spec.Answer { panic("nobody is asked now") }
+			},
+			status: api.StatusOK, stage: "term", elapsed: time.Minute,
 		},
 		"abort at the start": {
 			tool: &played{neverStarts: true}, then: func(c *owner) { time.Sleep(time.Second); c.Abort(api.ReasonUser) },

@@ -228,6 +228,17 @@ func (p *played) ask(id string) {
 	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: &pluginv1.Ask{InteractionId: id, Prompt: "Well?"}}}, time.Now())
 }
 
+// refused asks, and ends well if that is refused for the reason.
+func (p *played) refused(reason string) error {
+	p.ask("q")
+	var wrong *pluginv1.ToolError
+	if answer := <-p.answers; answer.GetReason() != reason {
+		wrong = &pluginv1.ToolError{Message: "refused as " + answer.GetReason()}
+	}
+	p.result(wrong)
+	return nil
+}
+
 // works takes a while, unless it is ended.
 func works(ctx context.Context, d time.Duration) error {
 	select {

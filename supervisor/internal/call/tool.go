@@ -199,10 +199,12 @@ func (o *owner) keepSent(sent *pluginv1.Content) {
 func (o *owner) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	refusal := ""
 	switch {
-	case o.p.Request.Ask == nil || unfit == nil && o.state != stateRunning:
+	case o.p.Request.Ask == nil:
 		refusal = "headless"
 	case unfit != nil:
 		refusal = "the question cannot be passed on: " + unfit.Error()
+	case o.state != stateRunning:
+		refusal = "cancelled"
 	}
 	if refusal != "" {
 		if !o.tool.reply(answerOf(o.p.ID, ask.GetInteractionId(), spec.Answer{Denied: refusal})) {
