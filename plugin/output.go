@@ -34,6 +34,7 @@ type Output struct {
 	send   func(*pluginv1.CallEvent) error
 	closed bool
 	failed error
+	split  string // what a Write has begun of a character
 
 	meta   json.RawMessage     // of the result
 	last   []*pluginv1.Content // that it carries
@@ -62,6 +63,26 @@ func (o *Output) emit(event *pluginv1.CallEvent) (uint64, error) {
 	if o.closed {
 		return 0, errEnded
 	}
+	if half := o.split; half != "" && follows(event) {
+		o.split = ""
+		if _, err := o.pass(textEvent(printable(half))); err != nil {
+			return 0, err
+		}
+	}
+	return o.pass(event)
+}
+
+// follows says whether an event belongs behind the text that was written before it.
+func follows(event *pluginv1.CallEvent) bool {
+	switch event.GetEvent().(type) {
+	case *pluginv1.CallEvent_Progress, *pluginv1.CallEvent_Heartbeat, *pluginv1.CallEvent_Log:
+		return false
+	}
+	return true
+}
+
+// pass is emit with the mutex held.
+func (o *Output) pass(event *pluginv1.CallEvent) (uint64, error) {
 	if o.failed != nil {
 		return 0, o.failed
 	}
@@ -117,13 +138,17 @@ func (o *Output) Text(text string) error {
 	text = printable(text)
 	for {
 		piece := cut(text, maxChunkBytes)
-		if err := o.content(&pluginv1.Content{Content: &pluginv1.Content_Text{Text: piece}}); err != nil {
+		if _, err := o.emit(textEvent(piece)); err != nil {
 			return err
 		}
 		if text = text[len(piece):]; text == "" {
 			return nil
 		}
 	}
+}
+
+func textEvent(text string) *pluginv1.CallEvent {
+	return &pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: &pluginv1.Content{Content: &pluginv1.Content_Text{Text: text}}}}
 }
 
 // cut is the longest prefix of at most limit bytes that splits no character.
@@ -142,14 +167,37 @@ func (o *Output) Textf(format string, args ...any) error {
 	return o.Text(fmt.Sprintf(format, args...))
 }
 
-// Write makes an Output an io.Writer of text content. Each write must be whole
-// UTF-8: a character that is split over two becomes two U+FFFD. A bufio.Writer
-// around it, flushed at line ends, keeps characters whole.
+// Write makes an Output an io.Writer of text content. A character that is split over two
+// writes stays whole: what has begun of it waits for the next one, other content, Flush or
+// the result.
 func (o *Output) Write(p []byte) (int, error) {
-	if err := o.Text(string(p)); err != nil {
-		return 0, err
+	o.mu.Lock()
+	text := o.split + string(p)
+	o.split = ""
+	o.mu.Unlock()
+	whole := text[:wholeCharacters(text)]
+	if whole != "" {
+		if err := o.Text(whole); err != nil {
+			return 0, err
+		}
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.split += text[len(whole):]
 	return len(p), nil
+}
+
+// wholeCharacters is the length of s without a character that has only begun.
+func wholeCharacters(s string) int {
+	for i := len(s) - 1; i >= max(0, len(s)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(s[i]) {
+			if !utf8.FullRuneInString(s[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(s)
 }
 
 // JSON adds a JSON value to the content, of nearly 4 MiB at most.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
@@ -117,6 +118,46 @@ func TestConcurrentOutputIsNumberedInTheOrderOfSending(t *testing.T) {
 	}
 	if len(sent) != writers*each {
 		t.Errorf("%d messages, want %d", len(sent), writers*each)
+	}
+}
+
+// What is copied keeps its characters, wherever its reads end.
+func TestWritesThatSplitCharacters(t *testing.T) {
+	const all = "a\u00e4\u20ac\U0001f600"
+	for _, test := range []struct{ name, text, want string }{
+		{"sound", all + all, all + all},
+		{"cut off", all[:len(all)-1], "a\u00e4\u20ac\uFFFD"},
+		{"broken", "\xe2\x82x\xff\u00e4\x82", "\uFFFDx\uFFFD\u00e4\uFFFD"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var r record
+			out := NewOutput(r.send)
+			if _, err := io.Copy(struct{ io.Writer }{out}, iotest.OneByteReader(strings.NewReader(test.text))); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(out.Heartbeat(), out.Text(" end")); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(r.texts(), ""); got != test.want+" end" {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A result comes behind what was written, and other goroutines' heartbeats split nothing.
+func TestASplitCharacterWaits(t *testing.T) {
+	var r record
+	out := NewOutput(r.send)
+	for _, b := range []byte("\u20ac\xc3") {
+		if _, err := out.Write([]byte{b}); err != nil || out.Heartbeat() != nil {
+			t.Fatal(err)
+		}
+	}
+	out.close(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: &pluginv1.Result{}}})
+	events := r.all()
+	if got := strings.Join(r.texts(), ""); got != "\u20ac\uFFFD" || events[len(events)-1].GetResult() == nil {
+		t.Errorf("%q, %v", got, events)
 	}
 }
 
