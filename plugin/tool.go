@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -134,7 +135,7 @@ func (t Tool) check() error {
 	if t.Name == "" || len(t.Name) > maxNameBytes || strings.Trim(t.Name, nameCharacters) != "" {
 		return fmt.Errorf("tool name %q: want 1 to 64 of A-Z, a-z, 0-9, _ and -", t.Name)
 	}
-	for _, text := range append(append([]string{t.Title, t.Description, t.TimeoutArgument}, t.Wish.Read...), t.Wish.Write...) {
+	for _, text := range slices.Concat([]string{t.Title, t.Description, t.TimeoutArgument}, t.Wish.Read, t.Wish.Write, t.Wish.Reach) {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("tool %q: %q is not UTF-8", t.Name, text)
 		}

@@ -173,6 +173,15 @@ func TestClaimsOfNo(t *testing.T) {
 	}
 }
 
+// What no message can carry is refused before a host asks for it.
+func TestWishesThatAreNotUTF8(t *testing.T) {
+	for _, wish := range []Wish{{Read: []string{"\xff"}}, {Write: []string{"\xff"}}, {Reach: []string{"\xff"}}} {
+		if _, err := NewRawTool(Tool{Name: "search", Wish: wish}, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "is not UTF-8") {
+			t.Errorf("%+v: %v", wish, err)
+		}
+	}
+}
+
 func TestRunDecodesAndEncodes(t *testing.T) {
 	search := NewTool(Tool{Name: "search"}, search)
 	for arguments, want := range map[string]string{
