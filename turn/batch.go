@@ -174,8 +174,8 @@ func (b *batch) ended(e *entry, result *api.Result) {
 	if e.gate.refused() {
 		own = *unjournalled(e.call, e.gate.err)
 	}
-	if reason := e.running.reason; reason != "" && !own.OK() && own.Retry.SideEffects == "none" {
-		own = *b.notBegun(e, reason) // its preparation was cut short
+	if e.running.early && !own.OK() && own.Retry.SideEffects == "none" {
+		own = *b.notBegun(e, e.running.reason) // its preparation was cut short
 	}
 	e.noteUnasked(&own)
 	b.finish(e, &own)

@@ -148,7 +148,8 @@ type starting struct {
 	cancel  context.CancelCauseFunc
 	ready   chan struct{}
 	running Running       // written before ready is closed
-	reason  api.Reason    // of an abort that came before it; the owner's
+	reason  api.Reason    // of the first abort; the owner's, who writes it once
+	early   bool          // that one came before ready
 	after   chan func()   // to the owner, behind the events so far
 	over    chan struct{} // closed when after is read no more
 }
@@ -172,17 +173,25 @@ func (s *starting) begun() Running {
 	}
 }
 
-// abort is called by the owner, and doesn't wait.
+// abort is called by the owner, and doesn't wait. A second one kills, so only one for the
+// reason user counts as that, which somebody wants: one event, such as the end of a parent
+// or of the daemon, may come to the call by several ways.
 func (s *starting) abort(reason api.Reason) {
+	switch {
+	case s.reason == "":
+		s.reason = reason
+	case reason != api.ReasonUser:
+		return
+	}
 	select {
 	case <-s.ready:
-		s.running.Abort(reason)
+		s.running.Abort(s.reason)
 	default:
-		s.reason = cmp.Or(s.reason, reason)
+		s.early = true
 		s.cancel(supervisor.AbortCause(s.reason))
 		go func() {
 			<-s.ready
-			s.running.Abort(reason)
+			s.running.Abort(s.reason)
 		}()
 	}
 }

@@ -187,19 +187,26 @@ func (t *Turn) JournalError() error {
 }
 
 // Abort ends the turn's calls: those that run go through the kill ladder, those
-// not begun get a result that says so. Aborting again, while the ladder runs,
-// kills at once. Child turns are aborted too. The turn itself goes on until
-// End, but runs nothing any more. Abort waits for no call; of a turn that is over it
-// does nothing.
+// not begun get a result that says so. Aborting again for the reason user, while
+// the ladder runs, kills at once; for another reason it changes nothing. Child turns
+// are aborted too. The turn itself goes on until End, but runs nothing any more.
+// Abort waits for no call; of a turn that is over it does nothing.
 func (t *Turn) Abort(reason api.Reason) {
 	t.aborted.Store(true)
-	t.do(func() { t.abort(reason) })
-	t.abortChildren()
+	again := false
+	t.do(func() {
+		again = t.reason != "" && reason == api.ReasonUser
+		t.abort(reason)
+	})
+	t.abortChildren(api.ReasonParent)
+	if again {
+		t.abortChildren(api.ReasonUser)
+	}
 }
 
-func (t *Turn) abortChildren() {
+func (t *Turn) abortChildren(reason api.Reason) {
 	for _, child := range t.m.turns(func(c *Turn) bool { return c.info.ParentID == t.info.TurnID }) {
-		child.Abort(api.ReasonParent)
+		child.Abort(reason)
 	}
 }
 
@@ -259,7 +266,7 @@ func (t *Turn) End() {
 		<-wait
 	}
 	<-t.done
-	t.abortChildren() // from now on there are no new ones
+	t.abortChildren(api.ReasonParent) // from now on there are no new ones
 	t.helpers.Wait()
 }
 

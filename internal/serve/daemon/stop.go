@@ -102,6 +102,7 @@ func (d *daemon) abortAll() {
 	for _, info := range d.turns.Active() {
 		if t, ok := d.turns.Turn(info.TurnID); ok {
 			t.Abort(api.ReasonShutdown)
+			t.Abort(api.ReasonUser) // who has sent another signal wants no grace
 		}
 	}
 }

@@ -283,7 +283,7 @@ func (c *call) abort(reason api.Reason) {
 // kill ends the call at once.
 func (c *call) kill(reason api.Reason) {
 	c.abort(reason)
-	c.t.Abort(reason)
+	c.t.Abort(api.ReasonUser) // another reason would leave it its grace
 }
 
 func (c *call) note(text string) {

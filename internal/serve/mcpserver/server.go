@@ -316,7 +316,7 @@ func (s *Server) know(ctx context.Context, name string) error {
 }
 
 // Abort ends all calls that run, by their kill ladders, for this reason. It does not wait,
-// and takes new calls; see Close. A second one kills at once, as Kill does.
+// and takes new calls; see Close. Only Kill cuts their grace short.
 func (s *Server) Abort(reason api.Reason) {
 	for _, c := range s.running() {
 		c.abort(reason)
