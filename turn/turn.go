@@ -274,6 +274,7 @@ func (t *Turn) finish() {
 	if t.deadline != nil {
 		t.deadline.Stop()
 	}
+	t.budget.calls.stop()
 	t.budget.Streaming(t.now(), false)
 	t.armStream()
 	t.unhear(nil)
