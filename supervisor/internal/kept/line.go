@@ -92,7 +92,7 @@ func (l *Line) newStay(p *process.Process) *stay {
 }
 
 func (p *Pool) newLine(sum string, key Key, keep spec.Keep) *Line {
-	keep.Idle = cmp.Or(keep.Idle, spec.DefaultKeepIdle)
+	keep.Idle = min(cmp.Or(keep.Idle, spec.DefaultKeepIdle), process.Forever) // which more can be added to
 	limits := p.admission
 	limits.Running = maxShared
 	return &Line{

@@ -1,10 +1,12 @@
 package kept
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -31,5 +33,13 @@ func TestTimerOfGuests(t *testing.T) {
 		if got := l.needs(s, now); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
+	}
+}
+
+// The longest of all times is one, and no overflow.
+func TestTimerOfEver(t *testing.T) {
+	l := (&Pool{}).newLine("", Key{}, spec.Keep{Idle: math.MaxInt64})
+	if got := l.needs(&stay{}, time.Now()); got < process.Forever {
+		t.Errorf("the timer runs for %s", got)
 	}
 }
