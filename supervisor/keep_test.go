@@ -157,6 +157,24 @@ func TestKeptProcessDiesBetweenCalls(t *testing.T) {
 	wantServed(t, call(t, host, r), "fresh", 1)
 }
 
+// The kernel may kill one of its processes alone, and the next call is not served by the rest.
+func TestKeptProcessRunsOutOfMemoryBetweenCalls(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	mark := "FILLED_OF=" + os.Getenv(runVar)
+	r := kept("children", `{"n":1,"text":"memory on SIGTERM","line":true}`, supervisor.Keep{})
+	r.Env, r.Limits.MemoryBytes = []string{mark}, 96<<20
+	wantStatus(t, call(t, host, r), api.StatusOK)
+	eventually(t, "what is left of it is ended", func() bool {
+		for _, pid := range processes.WithEnvironment(mark) {
+			_ = syscall.Kill(pid, syscall.SIGTERM) // the tool itself ignores it
+		}
+		return host.Host().Kept == 0
+	})
+	if second := call(t, host, r); !second.OK() || second.Instance != "fresh" {
+		t.Errorf("%s by a %s process", second.Status, second.Instance)
+	}
+}
+
 // What one call writes is not another's.
 func TestKeptProcessKeepsOutputApart(t *testing.T) {
 	host := newHost(t, supervisor.Config{})

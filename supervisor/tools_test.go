@@ -286,6 +286,11 @@ func playChild(role string) {
 	case "memory":
 		ready()
 		fill(1 << 30)
+	case "memory on SIGTERM":
+		terms := make(chan os.Signal, 1)
+		signal.Notify(terms, syscall.SIGTERM)
+		<-terms
+		fill(1 << 30)
 	case "burn":
 		deaf()
 		ready()

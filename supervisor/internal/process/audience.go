@@ -93,7 +93,11 @@ func (p *Process) watch() {
 	p.watchers.Go(func() {
 		select {
 		case <-p.group.OOM():
-			for _, l := range p.audience.present() {
+			present := p.audience.present()
+			if len(present) == 0 { // between two calls: where one process was killed, the next is not to get the rest
+				_ = p.Kill()
+			}
+			for _, l := range present {
 				l.OutOfMemory()
 			}
 		case <-p.lifetime.Done():
