@@ -26,6 +26,9 @@ func TestAPoolLeavesSlotsToOthers(t *testing.T) {
 		calls = append(calls, host.Start(ctx, pooled("silent")))
 	}
 	wait.Until(t, "one runs and two wait", func() bool { h := host.Host(); return h.Running == 1 && h.Waiting == 2 })
+	if h := host.Health(); h.Running != 1 || h.Waiting != 2 {
+		t.Errorf("a model reads %+v", h)
+	}
 	for range 3 {
 		wantStatus(t, host.Call(t.Context(), request("echo", `{}`)), api.StatusOK)
 	}

@@ -273,16 +273,20 @@ type Health struct {
 // Health returns the load.
 func (s *Supervisor) Health() Health {
 	h := Health{Stuck: int(s.stuck.Load())}
-	h.Running, h.Waiting = s.gate.Load()
-	h.Waiting += int(s.locking.Load())
+	h.Running, h.Waiting = s.load()
 	return h
+}
+
+// load counts the calls that run, and those that wait for whatever a call waits for.
+func (s *Supervisor) load() (running, waiting int) {
+	running, waiting = s.gate.Load()
+	return running, waiting + int(s.locking.Load()) + s.pools.waiting()
 }
 
 // Host describes the machine and the load.
 func (s *Supervisor) Host() Host {
 	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings()}
-	h.Running, h.Waiting = s.gate.Load()
-	h.Waiting += int(s.locking.Load()) + s.pools.waiting()
+	h.Running, h.Waiting = s.load()
 	h.Sandboxes.Waiting, h.Sandboxes.Taken = s.maker.Spares.Load()
 	h.Kept, h.Prestarted, h.Stuck = s.kept.Load(), s.kept.Parked(), int(s.stuck.Load())
 	return h
