@@ -81,6 +81,7 @@ type daemon struct {
 	telemetry *telemetry.Telemetry
 	tokens    *tokens.Store // nil without a state folder
 	trail     trail
+	look      look
 	known     atomic.Pointer[knownBook]
 	owners    sync.Map    // identities of owners of turns, as they last began one
 	opened    atomic.Bool // all above is set
@@ -127,7 +128,7 @@ func Run(o Options) error {
 
 // check refuses what is wrong with a configuration as a whole.
 func (d *daemon) check(loaded *config.Loaded) error {
-	err := cmp.Or(CheckGroups(loaded), CheckGrants(loaded, d.options.State))
+	err := cmp.Or(CheckGroups(loaded), d.checkGrants(loaded))
 	if err != nil || d.options.CheckFleet == nil {
 		return err
 	}

@@ -70,6 +70,11 @@ func absolute(path string) string {
 // CheckGrants finds what a configuration grants of Own, and what is neither a file nor a
 // folder. Paths that cannot be granted for another reason are the calls' to refuse: they may only be missing for now.
 func CheckGrants(loaded *config.Loaded, dir string) error {
+	return checkTools(loaded, dir, func(string) {})
+}
+
+// checkTools is CheckGrants, and says which tool it is at.
+func checkTools(loaded *config.Loaded, dir string, at func(tool string)) error {
 	var guard sandbox.Guard
 	defer guard.Close()
 	own := beforehand(loaded, dir)
@@ -80,6 +85,7 @@ func CheckGrants(loaded *config.Loaded, dir string) error {
 		}
 	}
 	for _, t := range loaded.Tools {
+		at(t.Name)
 		check(t)
 		for _, name := range slices.Sorted(maps.Keys(t.MCP.Tools)) {
 			check(t.MCP.Tools[name])
