@@ -24,9 +24,11 @@ func TestRefusalsThatWereTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
 		trail := trail{logger: hclog.New(&hclog.LoggerOptions{Output: &logged})}
+		asked := 0
 		refuse := func(n int) {
 			for range n {
-				trail.refused(httpapi.Refusal{Err: errors.New("no")})
+				asked++
+				trail.refused(httpapi.Refusal{Path: strconv.Itoa(asked), Err: errors.New("no")})
 			}
 		}
 		said := func(want string) {
@@ -48,6 +50,34 @@ func TestRefusalsThatWereTooMany(t *testing.T) {
 		said("3 more")
 		trail.further(true)
 		said("")
+	})
+}
+
+// A client that is refused the same for days has a record an hour, with how often; another
+// refusal has its own at once.
+func TestTheSameRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		trail := trail{logger: hclog.New(&hclog.LoggerOptions{Output: &logged})}
+		records := func() int { return strings.Count(logged.String(), "\n") }
+		same := httpapi.Refusal{Method: "GET", Path: "/api/whoami", From: "192.0.2.1", Err: errors.New("no")}
+		for range 24 * 60 * 4 {
+			trail.refused(same)
+			trail.further(false)
+			time.Sleep(15 * time.Second)
+		}
+		if got := records(); got > 2*24 {
+			t.Errorf("%d records of one refusal in a day", got)
+		}
+		if !strings.Contains(logged.String(), `what="further requests" outcome="239 more"`) {
+			t.Errorf("nothing says how often it was repeated:\n%s", &logged)
+		}
+		trail.further(true)
+		before := records()
+		trail.refused(httpapi.Refusal{Method: "GET", Path: "/api/tools", From: "192.0.2.1", Err: errors.New("no")})
+		if got := records() - before; got != 1 {
+			t.Errorf("another refusal has %d records", got)
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,10 +31,12 @@ type trail struct {
 	waiting []journal.Audit // for the journal
 	lost    int             // more than can wait
 
-	mu      sync.Mutex
-	refuse  *rate.Limiter
-	dropped int // refusals that were too many
-	tokens  tokens.OnRecord
+	mu       sync.Mutex
+	refuse   *rate.Limiter
+	dropped  int                  // refusals that were too many
+	lately   map[string]time.Time // refusals that are on record
+	repeated int                  // of these
+	tokens   tokens.OnRecord
 }
 
 // Bounds of recorded refusals: a client that is refused again and again must not displace
@@ -41,6 +44,7 @@ type trail struct {
 const (
 	refusalBurst = 30
 	refusalEvery = 10 * time.Second
+	refusalAgain = time.Hour // the same one
 )
 
 // note implements httpapi.Config.Note.
@@ -130,33 +134,44 @@ func (t *trail) answered(e api.Event) {
 
 // refused implements httpapi.Config.Refused.
 func (t *trail) refused(r httpapi.Refusal) {
-	t.mu.Lock()
-	if t.refuse == nil {
-		t.refuse = rate.NewLimiter(rate.Every(refusalEvery), refusalBurst)
-	}
-	allowed := t.refuse.Allow()
-	if !allowed {
-		t.dropped++
-	}
-	t.mu.Unlock()
-	if !allowed {
+	who, what, why := cmp.Or(r.Who, "somebody unknown"), r.Method+" "+r.Path+" from "+r.From, r.Err.Error()
+	if !t.takes(strings.Join([]string{who, what, why}, "\n")) {
 		return
 	}
 	t.further(true)
-	who := r.Who
-	who = cmp.Or(who, "somebody unknown")
-	t.add(who, journal.ActionRefused, r.Method+" "+r.Path+" from "+r.From, r.Err.Error())
+	t.add(who, journal.ActionRefused, what, why)
 }
 
-// further records how many refusals were too many since the last record of one: now, or only
-// if another record of a refusal may be made.
+// takes says whether a refusal has a record of its own, and counts those that have none.
+func (t *trail) takes(refusal string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refuse == nil {
+		t.refuse, t.lately = rate.NewLimiter(rate.Every(refusalEvery), refusalBurst), map[string]time.Time{}
+	}
+	now := time.Now()
+	maps.DeleteFunc(t.lately, func(_ string, at time.Time) bool { return now.Sub(at) >= refusalAgain })
+	if _, ok := t.lately[refusal]; ok {
+		t.repeated++
+		return false
+	}
+	if !t.refuse.Allow() {
+		t.dropped++
+		return false
+	}
+	t.lately[refusal] = now // the limiter bounds how many there are
+	return true
+}
+
+// further records how many refusals have no record since the last record of one: now, or only
+// if some were too many and another record of a refusal may be made.
 func (t *trail) further(now bool) {
 	t.mu.Lock()
-	n := t.dropped
-	if n > 0 && !now && !t.refuse.Allow() {
-		n = 0
+	n := 0
+	if now || t.dropped > 0 && t.refuse.Allow() {
+		n = t.dropped + t.repeated
+		t.dropped, t.repeated = 0, 0
 	}
-	t.dropped -= n
 	t.mu.Unlock()
 	if n > 0 {
 		t.add("daemon", journal.ActionRefused, "further requests", strconv.Itoa(n)+" more")
