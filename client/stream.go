@@ -50,7 +50,8 @@ func (c *Client) Open(ctx context.Context, spec api.TurnSpec) (*Stream, error) {
 }
 
 // Next waits for the next event. It returns io.EOF after the last one of the
-// turn, and another error if the stream broke off.
+// turn, and another error if the stream broke off: an *api.Error where the daemon
+// cannot read the rest.
 func (s *Stream) Next() (api.Record, error) {
 	frame, err := s.frame()
 	if err != nil {
@@ -118,6 +119,9 @@ func (s *Stream) broken(err error) error {
 }
 
 func (f frame) event() (e api.Record, err error) {
+	if f.kind == "error" {
+		return e, f.failure()
+	}
 	if f.kind == string(api.EventGap) {
 		e.Kind, e.Gap = api.EventGap, &api.Gap{}
 		err = json.Unmarshal(f.data, e.Gap)
@@ -132,6 +136,15 @@ func (f frame) event() (e api.Record, err error) {
 	return e, nil
 }
 
+// failure is the error that ends a stream.
+func (f frame) failure() error {
+	var failure api.Failure
+	if err := json.Unmarshal(f.data, &failure); err != nil {
+		return fmt.Errorf("cannot read an error of the daemon: %w", err)
+	}
+	return &failure.Error
+}
+
 // retryAfter is how long Watch waits before it connects again.
 const retryAfter = 500 * time.Millisecond
 
@@ -139,7 +152,7 @@ const retryAfter = 500 * time.Millisecond
 // each once, until the turn is over (nil), show returns false (nil), or ctx
 // ends (its cause). It connects again where the connection breaks, and goes on
 // where it was; when the daemon says that the turn is neither active nor on
-// record, that is an *Error.
+// record, or that the rest cannot be read, that is an *api.Error.
 func (c *Client) Watch(ctx context.Context, turnID string, after int64, show func(api.Record) bool) error {
 	for {
 		over, err := c.watchOnce(ctx, turnID, &after, show)
@@ -171,7 +184,8 @@ func (c *Client) watchOnce(ctx context.Context, turnID string, after *int64, sho
 			return true, nil
 		}
 		if err != nil {
-			return ctx.Err() != nil, err
+			_, failed := errors.AsType[*api.Error](err)
+			return failed || ctx.Err() != nil, err
 		}
 		*after = e.Seq
 		if !show(e) || e.Kind == api.EventTurnEnd {

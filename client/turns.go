@@ -136,12 +136,6 @@ func (c *Client) runEvents(ctx context.Context, path string, body any, show func
 			var results api.Results
 			err := json.Unmarshal(frame.data, &results)
 			return normalize(results.Results), err
-		case frame.kind == "error":
-			var failure api.Failure
-			if err := json.Unmarshal(frame.data, &failure); err != nil {
-				return nil, err
-			}
-			return nil, &failure.Error
 		}
 		event, err := frame.event()
 		if err != nil {

@@ -181,8 +181,7 @@ func (st *stream) fail(refused error) (gone bool, err error) {
 	if !st.opened {
 		return false, refused
 	}
-	failure, _ := errors.AsType[*api.Error](refused)
-	raw, err := json.Marshal(api.Failure{Error: *failure})
+	raw, err := json.Marshal(api.Failure{Error: *failureOf(refused)})
 	if err != nil {
 		return false, err
 	}

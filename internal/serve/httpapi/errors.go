@@ -64,12 +64,7 @@ func refuseFor(wait time.Duration, code, message, remedy string) error {
 // fail answers with an error. Anything but a refusal is a bug, or the daemon's
 // own trouble.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
-	refused, ok := errors.AsType[*api.Error](err)
-	if !ok {
-		refused = &api.Error{
-			Status: http.StatusInternalServerError, Code: codeInternal, Message: printable(err.Error()), Remedy: "see the daemon's log",
-		}
-	}
+	refused := failureOf(err)
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", challenge)
 	}
@@ -77,6 +72,16 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 	}
 	respond(w, r, refused.Status, api.Failure{Error: *refused})
+}
+
+// failureOf is an error as clients are told.
+func failureOf(err error) *api.Error {
+	if refused, ok := errors.AsType[*api.Error](err); ok {
+		return refused
+	}
+	return &api.Error{
+		Status: http.StatusInternalServerError, Code: codeInternal, Message: printable(err.Error()), Remedy: "see the daemon's log",
+	}
 }
 
 func waitOf(e *api.Error) time.Duration {

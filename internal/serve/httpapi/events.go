@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 
 	"github.com/toolhost/toolhost/api"
@@ -78,18 +79,26 @@ func (s *Server) onRecord(q *request) (id string, err error) {
 	return id, nil
 }
 
-// sendRecord sends the recorded events of a turn that is over.
+// sendRecord sends the recorded events of a turn that is over. An answer with only some of
+// them must not look whole.
 func (s *Server) sendRecord(ctx context.Context, st *stream, turnID string, seq int64) {
+	whole := true
 	err := s.config.History.Events(turnID, seq, func(e journal.Event) bool {
 		if e.Seq > seq+1 {
 			st.putGap(api.Gap{TurnID: turnID, From: seq + 1, To: e.Seq - 1})
 		}
 		seq = e.Seq
 		st.put(e.Seq, string(e.Kind), e.JSON)
-		return st.buf.Len() < pieceBytes || st.send() == nil && ctx.Err() == nil
+		whole = st.buf.Len() < pieceBytes || st.send() == nil && ctx.Err() == nil
+		return whole
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		s.config.Logger.Warn("cannot read a turn's events from the journal", "turn", turnID, "error", err)
+		_, _ = st.fail(notKept(err))
+	case !whole:
+		panic(http.ErrAbortHandler)
+	default:
+		_ = st.send()
 	}
-	_ = st.send()
 }

@@ -200,6 +200,32 @@ func (h holed) Events(turnID string, after int64, yield func(journal.Event) bool
 	return h.History.Events(turnID, after, func(e journal.Event) bool { return e.Seq == 3 || yield(e) })
 }
 
+// damaged is a history that cannot be read behind the third event of a turn.
+type damaged struct{ History }
+
+func (h damaged) Events(turnID string, after int64, yield func(journal.Event) bool) error {
+	err := h.History.Events(turnID, after, func(e journal.Event) bool { return e.Seq <= 3 && yield(e) })
+	return errors.Join(err, journal.ErrCorrupt)
+}
+
+// A record that cannot be read whole does not look as if it were.
+func TestARecordThatIsDamaged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.History = damaged{c.History} })
+	id := w.begin(api.TurnSpec{TurnID: "past"})
+	if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf("1", "work", fakeArgs{})}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.End(w.ctx(), id); err != nil {
+		t.Fatal(err)
+	}
+	var seen int64
+	err := w.client.Watch(w.ctx(), id, 0, func(e api.Record) bool { seen = e.Seq; return true })
+	if failed, ok := errors.AsType[*api.Error](err); !ok || failed.Code != codeInternal || seen != 3 {
+		t.Errorf("event %d is the last, error %v", seen, err)
+	}
+}
+
 // A turn that is over is told with what its record lacks.
 func TestReplayMarksWhatIsNotOnRecord(t *testing.T) {
 	t.Parallel()

@@ -251,7 +251,10 @@ func eventSchemas(r route) object {
 		all[string(api.EventGap)] = ref(reflect.TypeFor[api.Gap]())
 	}
 	if r.out == reflect.TypeFor[api.Results]() {
-		all[kindResults], all[kindError] = ref(r.out), ref(reflect.TypeFor[api.Failure]())
+		all[kindResults] = ref(r.out)
+	}
+	if r.stream != "" && (r.resumes || all[kindResults] != nil) {
+		all[kindError] = ref(reflect.TypeFor[api.Failure]())
 	}
 	return all
 }

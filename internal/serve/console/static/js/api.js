@@ -153,6 +153,7 @@ export async function watch(turnId, after, signal, show) {
   const response = await send('GET', path`/api/turns/${turnId}/events`, { signal, headers });
   const parser = new EventParser();
   for await (const piece of pieces(response.body, signal)) {
-    show(parser.push(piece).map((e) => ({ kind: e.kind, value: readEvent(e.data) })));
+    const events = parser.push(piece).filter((e) => e.kind !== 'error'); // which ends the stream: the rest cannot be read
+    show(events.map((e) => ({ kind: e.kind, value: readEvent(e.data) })));
   }
 }
