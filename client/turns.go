@@ -57,7 +57,8 @@ func (c *Client) Begin(ctx context.Context, spec api.TurnSpec) (api.Turn, error)
 }
 
 // Run runs a batch and returns a result for each call, in their order. When ctx
-// ends first, the daemon aborts the turn.
+// ends first, the daemon aborts the turn. No byte of the answer comes before all calls have
+// ended: through a proxy that does not wait as long, use RunEvents.
 func (c *Client) Run(ctx context.Context, turnID string, calls []api.Call) ([]*api.Result, error) {
 	var results api.Results
 	err := c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), api.Batch{Calls: some(calls)}, &results)

@@ -86,7 +86,6 @@ export const tools = (signal) => get('/api/tools', signal, readTools);
 export const activeTurns = async (signal) => (await get('/api/turns/active', signal, readActive)).turns;
 
 export const begin = (spec) => post('/api/turns', spec);
-export const run = async (turnId, calls, signal) => (await post(path`/api/turns/${turnId}/calls`, { calls }, signal, readResults)).results;
 export const end = (turnId) => post(path`/api/turns/${turnId}/end`);
 export const abort = (turnId) => post(path`/api/turns/${turnId}/abort`);
 export const abortCall = (turnId, callId) => post(path`/api/turns/${turnId}/abort-tool/${callId}`);
@@ -141,6 +140,20 @@ async function* pieces(body, signal) {
   } finally {
     reader.cancel().catch(() => {});
   }
+}
+
+/** run asks for a stream: that has a heartbeat, and a proxy gives an answer up that is silent for long. */
+export async function run(turnId, calls, signal) {
+  const headers = { Accept: 'text/event-stream' };
+  const response = await send('POST', path`/api/turns/${turnId}/calls`, { body: { calls }, signal, headers });
+  const parser = new EventParser();
+  for await (const piece of pieces(response.body, signal)) {
+    for (const { kind, data } of parser.push(piece)) {
+      if (kind === 'results') return readResults(data).results;
+      if (kind === 'error') throw new Refusal(response.status, JSON.parse(data).error);
+    }
+  }
+  throw new Lost('the answer broke off');
 }
 
 /**
