@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/access/tokens"
@@ -52,7 +53,7 @@ func (d *listeners) open(o Options, given []net.Listener) (err error) {
 	if !tcp && settings.Listen != "" {
 		l, err := net.Listen("tcp", settings.Listen)
 		if err != nil {
-			return fmt.Errorf("cannot listen on %s: %w; name another port", settings.Listen, err)
+			return notListening(settings.Listen, err)
 		}
 		d.all, tcp = append(d.all, l), true
 	}
@@ -68,6 +69,15 @@ func (d *listeners) open(o Options, given []net.Listener) (err error) {
 		}
 	}
 	return nil
+}
+
+// notListening is the error of a daemon that gets no port.
+func notListening(address string, err error) error {
+	remedy := "name another port"
+	if errors.Is(err, syscall.EACCES) {
+		remedy += ", or, for one below 1024, give the daemon CAP_NET_BIND_SERVICE: the packaged unit needs CapabilityBoundingSet=CAP_NET_BIND_SERVICE in a drop-in"
+	}
+	return fmt.Errorf("cannot listen on %s: %w; %s", address, err, remedy)
 }
 
 func (d *listeners) openSocket(settings config.Daemon) error {

@@ -179,6 +179,17 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// Who may not have a low port hears by what they would.
+func TestPortsThatAreNotToBeHad(t *testing.T) {
+	t.Parallel()
+	for errno, want := range map[syscall.Errno]bool{syscall.EACCES: true, syscall.EADDRINUSE: false} {
+		err := notListening("0.0.0.0:443", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", errno)})
+		if said := err.Error(); strings.Contains(said, "CAP_NET_BIND_SERVICE") != want || !strings.Contains(said, "name another port") {
+			t.Error(said)
+		}
+	}
+}
+
 func TestTCPNeedsState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
