@@ -45,7 +45,7 @@ const connectTimeout = 10 * time.Second
 // New makes a client; it does not connect yet.
 func New(o Options) (*Client, error) {
 	dialer := &net.Dialer{Timeout: connectTimeout}
-	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSClientConfig: o.TLS}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSClientConfig: o.TLS, TLSHandshakeTimeout: connectTimeout}
 	c := &Client{base: "http://localhost", token: o.Token, http: &http.Client{
 		Transport: transport,
 		// A token is for the address that it was given for.

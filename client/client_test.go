@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/toolhost/toolhost/api"
 )
@@ -147,6 +149,52 @@ func TestWatchConnectsAgain(t *testing.T) {
 	if !slices.Equal(seqs, []int64{1, 2, 3}) || !slices.Equal(lasts, []string{"", "2"}) {
 		t.Errorf("seqs %v, Last-Event-ID %q", seqs, lasts)
 	}
+}
+
+// A watcher that cannot connect at all hears why; one that could waits for the daemon.
+func TestWatchThatCannotConnect(t *testing.T) {
+	show := func(api.Record) bool { return true }
+	nowhere, err := New(Options{Socket: t.TempDir() + "/none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nowhere.Watch(t.Context(), "t", 0, show); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	streams := 0
+	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+		if streams++; streams == 2 {
+			http.Error(w, "a proxy's word", http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"seq\":%d}\n\n", streams)
+		if streams == 3 {
+			fmt.Fprint(w, "data: {\"seq\":4,\"kind\":\"turn_end\"}\n\n")
+		}
+	})
+	if err := c.Watch(t.Context(), "t", 0, show); err != nil || streams != 3 {
+		t.Errorf("%d streams, %v", streams, err)
+	}
+}
+
+// An address that takes connections and never says a word of TLS is given up.
+func TestAnAddressThatSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(Options{URL: "https://192.0.2.1", Token: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, theirs) }()
+			return ours, nil
+		}
+		if _, err := c.Active(t.Context()); err == nil || !strings.Contains(err.Error(), "TLS handshake timeout") {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 // Where nothing is left behind the last event, the turn is over if it is not active any

@@ -151,12 +151,19 @@ const retryAfter = 500 * time.Millisecond
 // Watch shows a turn's events with a seq over after, 0 for all, in order and
 // each once, until the turn is over (nil), show returns false (nil), or ctx
 // ends (its cause). It connects again where the connection breaks, and goes on
-// where it was; when the daemon says that the turn is neither active nor on
-// record, or that the rest cannot be read, that is an *api.Error.
+// where it was; the first one must come about. When the daemon says that the turn
+// is neither active nor on record, or that the rest cannot be read, that is an *api.Error.
 func (c *Client) Watch(ctx context.Context, turnID string, after int64, show func(api.Record) bool) error {
-	for {
-		over, err := c.watchOnce(ctx, turnID, &after, show)
-		if over {
+	for connected := false; ; {
+		s, err := c.open(ctx, http.MethodGet, endpoint("/api/turns/", turnID, "/events"), nil, after)
+		_, refused := errors.AsType[*api.Error](err)
+		switch {
+		case err == nil:
+			connected = true
+			if over, err := c.watchOnce(ctx, s, turnID, &after, show); over {
+				return err
+			}
+		case !connected || refused || ctx.Err() != nil:
 			return err
 		}
 		select {
@@ -169,14 +176,7 @@ func (c *Client) Watch(ctx context.Context, turnID string, after int64, show fun
 
 // watchOnce shows what one connection brings. It is over if another one would
 // bring no more.
-func (c *Client) watchOnce(ctx context.Context, turnID string, after *int64, show func(api.Record) bool) (over bool, err error) {
-	s, err := c.open(ctx, http.MethodGet, endpoint("/api/turns/", turnID, "/events"), nil, *after)
-	if _, refused := errors.AsType[*api.Error](err); refused || ctx.Err() != nil {
-		return true, err
-	}
-	if err != nil {
-		return false, err
-	}
+func (c *Client) watchOnce(ctx context.Context, s *Stream, turnID string, after *int64, show func(api.Record) bool) (over bool, err error) {
 	defer s.Close()
 	for none := true; ; none = false {
 		e, err := s.Next()

@@ -133,8 +133,8 @@ func (f *remoteFollower) knows(turns []api.TurnSummary, since time.Time) time.Ti
 	return since
 }
 
-// follow shows a turn from an event on. Where the daemon has no stream for it, or the client
-// has as many as it may, that is waited for.
+// follow shows a turn from an event on. Where the daemon is not there or has no stream for it,
+// or the client has as many as it may, that is waited for.
 func (f *remoteFollower) follow(ctx context.Context, turnID string, after int64) {
 	show := func(e api.Record) bool {
 		f.mu.Lock()
@@ -148,8 +148,9 @@ func (f *remoteFollower) follow(ctx context.Context, turnID string, after int64)
 	}
 	f.watching.Go(func() {
 		for {
-			refused, is := errors.AsType[*api.Error](f.Watch(ctx, turnID, after, show))
-			if !is || refused.Status != http.StatusTooManyRequests && refused.Status != http.StatusServiceUnavailable {
+			err := f.Watch(ctx, turnID, after, show)
+			refused, is := errors.AsType[*api.Error](err)
+			if err == nil || is && refused.Status != http.StatusTooManyRequests && refused.Status != http.StatusServiceUnavailable {
 				return
 			}
 			select {
