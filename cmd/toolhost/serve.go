@@ -66,14 +66,21 @@ func (f *serveFlags) serve() error {
 		return err
 	}
 	signals.OutliveReader() // of the log
-	caught := make(chan os.Signal, 4)
-	signal.Notify(caught, append(signals.NotIgnored(os.Interrupt, syscall.SIGTERM), syscall.SIGHUP)...) // SIGHUP ends nothing: it reloads
-	options.Signals = caught
+	options.Signals, options.Reloads = daemonSignals()
 	cpus.Spare()
 	if err := daemon.Run(options); err != nil {
 		return hostError(orWithout(err))
 	}
 	return nil
+}
+
+// daemonSignals are those that stop a daemon, and those that make it reload: of these, one that
+// waits stands for all.
+func daemonSignals() (stops, reloads <-chan os.Signal) {
+	stop, reload := make(chan os.Signal, 4), make(chan os.Signal, 1)
+	signal.Notify(stop, signals.NotIgnored(os.Interrupt, syscall.SIGTERM)...)
+	signal.Notify(reload, syscall.SIGHUP)
+	return stop, reload
 }
 
 func (f *serveFlags) options() (o daemon.Options, err error) {

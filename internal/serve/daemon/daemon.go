@@ -29,7 +29,7 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// Options of Run. Loaded, Load, Machine, Adapter and Signals must be set.
+// Options of Run. Loaded, Load, Machine, Adapter, Signals and Reloads must be set.
 type Options struct {
 	// Loaded is the configuration to begin with; Load reads it again.
 	Loaded *config.Loaded
@@ -52,9 +52,9 @@ type Options struct {
 	CheckFleet func(*config.Loaded) error
 	// OpenFleet makes the daemon's fleet, if the configuration has one.
 	OpenFleet func(FleetOptions) (Fleet, error)
-	// Signals: SIGHUP reloads, any other stops; a second one while it stops ends
-	// the calls that run, a third kills them.
-	Signals <-chan os.Signal
+	// Signals stop; a second one while it stops ends the calls that run, a third
+	// kills them. Reloads are apart from these, so that many of them displace none.
+	Signals, Reloads <-chan os.Signal
 	// Logger is silent if nil.
 	Logger hclog.Logger
 }

@@ -107,10 +107,11 @@ func playDaemon(raw string) int {
 		}
 	}
 	self, _ := os.Executable()
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	signals, reloads := make(chan os.Signal, 4), make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	signal.Notify(reloads, syscall.SIGHUP)
 	o := Options{
-		State: s.State, Machine: machine, Adapter: self, Signals: signals, Version: "test",
+		State: s.State, Machine: machine, Adapter: self, Signals: signals, Reloads: reloads, Version: "test",
 		Logger: hclog.New(&hclog.LoggerOptions{Output: os.Stderr}),
 		Load: func() (*config.Loaded, error) {
 			return config.Load(config.Options{Path: s.Config, Machine: &machine, Flags: flags})

@@ -3,7 +3,6 @@ package daemon
 import (
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -25,11 +24,12 @@ func (d *daemon) run() error {
 	for {
 		select {
 		case s := <-d.options.Signals:
-			if s != syscall.SIGHUP {
-				d.logger.Info("stopping", "signal", signalName(s))
-				return nil
+			d.logger.Info("stopping", "signal", signalName(s))
+			return nil
+		case <-d.options.Reloads:
+			if len(d.options.Signals) == 0 { // which come first
+				d.reload()
 			}
-			d.reload()
 		case err := <-d.broken:
 			d.logger.Error("stopping", "error", err)
 			return err

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -58,10 +57,8 @@ func (d *daemon) finish(wait time.Duration) {
 			d.logger.Warn("ending calls that still run", "waitedMs", wait.Milliseconds())
 			return
 		case s := <-d.options.Signals:
-			if s != syscall.SIGHUP {
-				d.logger.Warn("ending calls that still run", "signal", signalName(s))
-				return
-			}
+			d.logger.Warn("ending calls that still run", "signal", signalName(s))
+			return
 		}
 	}
 }
@@ -90,10 +87,8 @@ func (d *daemon) endTurns() {
 		case <-over:
 			return
 		case s := <-d.options.Signals:
-			if s != syscall.SIGHUP {
-				d.logger.Warn("killing calls that still run", "signal", signalName(s))
-				d.abortAll()
-			}
+			d.logger.Warn("killing calls that still run", "signal", signalName(s))
+			d.abortAll()
 		}
 	}
 }
