@@ -1,4 +1,4 @@
-# Every target does its own set-up on a Debian machine with Go 1.26, gcc, make and git.
+# Every target does its own set-up on a Debian machine with Go 1.26, make and git.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c

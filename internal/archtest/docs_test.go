@@ -33,7 +33,14 @@ func TestDocsByReader(t *testing.T) {
 			t.Errorf("docs/README.md has nothing for %s", reader)
 		}
 	}
-	paths, err := filepath.Glob(filepath.Join(root, "docs", "*"))
+	linked(t, index, "*")
+	linked(t, read(t, filepath.Join(root, "docs", "decisions", "README.md")), "decisions/*")
+}
+
+// linked wants an index to link what is in its folder of docs.
+func linked(t *testing.T, index, pattern string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, "docs", pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +50,7 @@ func TestDocsByReader(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(index, "]("+name+")") && !strings.Contains(index, "]("+name+"/)") {
-			t.Errorf("docs/README.md does not link %s", name)
+			t.Errorf("the index of docs/%s does not link %s", pattern, name)
 		}
 	}
 }
@@ -54,7 +61,7 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")) {
+	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "docs", "decisions", "README.md")) {
 		for _, found := range link.FindAllStringSubmatch(fence.ReplaceAllString(read(t, page), ""), -1) {
 			to, anchor, _ := strings.Cut(found[1], "#")
 			if strings.Contains(to, "://") {
