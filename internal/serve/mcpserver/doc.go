@@ -22,8 +22,14 @@
 // Input of clients is checked before the SDK reads it, which ends a session at
 // the first line that is not a message: see message.go.
 //
-// The files: server.go (what is offered), find.go (the short list), call.go (a call and the requests that wait
-// for it), session.go, gate.go, ask.go, form.go and question.go (what humans are
-// asked), progress.go, result.go, message.go (what clients may send), http.go,
-// stdio.go and pipe.go, lines.go (its connection).
+// Two parts share the Server:
+//
+// The tools of the catalog: server.go, tools.go and find.go (what is offered), call.go
+// (a call and the requests that wait for it), session.go, peer.go, gate.go, ask.go,
+// form.go and question.go (what humans are asked), progress.go, result.go, message.go
+// (what clients may send), http.go, stdio.go, pipe.go and lines.go (connections).
+//
+// What wrapped servers have beside tools: gateway.go, served.go and alias.go (which
+// server has what, by which name), notices.go, watched.go, early.go, opened.go,
+// mailbox.go and streams.go (what servers announce to clients), relist.go and roots.go.
 package mcpserver

@@ -12,8 +12,9 @@
 //	      -> merged layers: built-in, file, class, tool, environment, flag
 //	      -> Loaded: what packages supervisor, turn and command take
 //
-// All problems of all files are reported at once. A file with a problem has no
-// effect at all: Load gives a Loaded or Problems, never both.
+// All problems of all files are reported at once. Nothing is called by files with
+// a problem; what could be read of them comes with the Problems, for a command that
+// needs a few settings and asks Problems.Concern whether these are among them.
 //
 // The package touches the system only through a Machine, starts nothing and
 // keeps no state.

@@ -104,9 +104,9 @@ type Retention struct {
 }
 
 // Load reads the configuration. The error is Problems, all that there are, or
-// that the machine is not known. With Problems it returns what could be read, for
-// nobody but those who ask them first; see Problems.Concern. It may be called again
-// at any time; see Diff.
+// that the machine is not known. With Problems it returns what could be read; only
+// settings that no problem concerns may be used, see Problems.Concern. It may be
+// called again at any time; see Diff.
 func Load(o Options) (*Loaded, error) {
 	m := o.Machine
 	if m == nil {
