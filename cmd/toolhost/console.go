@@ -25,7 +25,7 @@ daemon must listen on TCP: browsers cannot use unix sockets.`,
 			return err
 		}
 		if link.URL == "" {
-			return exit.With(exit.Failed, errors.New("the daemon has no address for browsers: set listen: 127.0.0.1:7070 in toolhost.yaml, or publicUrl where listen is all addresses, and start it anew"))
+			return exit.With(exit.Failed, errors.New("the daemon has no address for browsers: set listen: 127.0.0.1:7070 in toolhost.yaml (and publicUrl, if it listens on all addresses), then restart it"))
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), link.URL)
 		return err

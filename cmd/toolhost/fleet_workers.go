@@ -136,7 +136,7 @@ func isGone(list []api.Worker, worker string) (bool, error) {
 	case list[i].State == api.WorkerIncompatible:
 		return false, exit.With(exit.Failed, fmt.Errorf("worker %s was started again, with another release", worker))
 	case silent > deadAfter:
-		return false, exit.With(exit.Failed, fmt.Errorf("worker %s has not drained: it was not heard for %s, and may have died: toolhost doctor --fleet says more", worker, silent.Round(time.Second)))
+		return false, exit.With(exit.Failed, fmt.Errorf("worker %s did not drain: no sign of life for %s; see toolhost doctor --fleet", worker, silent.Round(time.Second)))
 	}
 	return false, nil
 }

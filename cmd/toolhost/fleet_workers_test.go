@@ -23,7 +23,7 @@ func TestAWorkerThatIsToDrain(t *testing.T) {
 		"it was started again":      {api.Worker{Name: "w1", State: api.WorkerTaking}, false, "worker w1 takes calls, for it was started again"},
 		"it came back otherwise":    {api.Worker{Name: "w1", State: api.WorkerIncompatible}, false, "with another release"},
 		"it is silent for a moment": {api.Worker{Name: "w1", State: api.WorkerSuspect, SilentMs: 20_000}, false, ""},
-		"it is silent for long":     {api.Worker{Name: "w1", State: api.WorkerSuspect, SilentMs: 61_000}, false, "it was not heard for 1m1s"},
+		"it is silent for long":     {api.Worker{Name: "w1", State: api.WorkerSuspect, SilentMs: 61_000}, false, "no sign of life for 1m1s"},
 	} {
 		over, err := isGone([]api.Worker{of.worker}, "w1")
 		if over != of.over || (err != nil) != (of.fails != "") || err != nil && !strings.Contains(err.Error(), of.fails) {

@@ -80,8 +80,7 @@ var (
 	ToMeasure = Need{Metrics, Watch}
 	// ToOpen has a browser act for oneself.
 	ToOpen = Need{Call, Watch, Approve}
-	// ToAsk is for what concerns nobody: everybody who is known may, but for what only
-	// reads metrics.
+	// ToAsk is for public information: any identity but one with the role metrics alone.
 	ToAsk = Need{Call, Watch, Approve}
 )
 

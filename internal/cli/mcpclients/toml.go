@@ -45,10 +45,10 @@ func (c Client) setTOML(text []byte, name string, e Entry) ([]byte, error) {
 	out := edited(bare, key, name, e)
 	got, err := readTOML(out)
 	if inline(text, key) {
-		return nil, fmt.Errorf("%s stands in it in a form that is not changed here, %s = {...}: take that out, and write each server as [%s.NAME] with lines of its own", key, key, key)
+		return nil, fmt.Errorf("%s is an inline table, which is not edited: write each server as a table [%s.NAME]", key, key)
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
-		return nil, fmt.Errorf("%s.%s stands in it in a form that is not changed here: write it as [%s.%s], or take it out", key, name, key, name)
+		return nil, fmt.Errorf("%s.%s is written in a form that is not edited: write it as a table [%s.%s], or remove it", key, name, key, name)
 	}
 	return out, nil
 }

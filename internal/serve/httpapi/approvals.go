@@ -26,7 +26,7 @@ func (s *Server) revokeApproval(q *request) error {
 	}
 	s.note(q.who.on(), "approval.revoke", id+": "+revoked.Tool+" for the "+revoked.For+" of "+revoked.Owner)
 	if err != nil {
-		return refuse(codeUnready, "the approval is revoked, but not for the next daemon yet: the file cannot be written", "it is tried again every few seconds, and by another revoke; the daemon's log says why")
+		return refuse(codeUnready, "the approval is revoked, but that is not saved: the approvals file cannot be written, and after a restart the approval would hold again", "it is tried again every few seconds, and by another revoke; the daemon's log says why")
 	}
 	return q.answer(api.Done{OK: true})
 }

@@ -87,7 +87,7 @@ func (q *request) filter() (f api.Filter, err error) {
 	}
 	if text := values.Get("limit"); text != "" {
 		if f.Limit, err = strconv.Atoi(text); err != nil || f.Limit < 1 || f.Limit > journal.MaxLimit {
-			return f, refuse(codeInvalid, "limit "+printable(text)+" is not a number from 1 to "+strconv.Itoa(journal.MaxLimit), "leave it out, or give one; ask again with until to go on")
+			return f, refuse(codeInvalid, "limit "+printable(text)+" is not a number from 1 to "+strconv.Itoa(journal.MaxLimit), "give one, or leave limit out; for more, repeat with until")
 		}
 	}
 	return f, nil

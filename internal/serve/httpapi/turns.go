@@ -131,7 +131,7 @@ func waitsOf(spec api.TurnSpec) (map[api.InteractionKind]time.Duration, error) {
 	for name, ms := range spec.InteractionTimeoutsMs {
 		kind, wait := api.InteractionKind(name), milliseconds(ms)
 		if _, _, err := turn.WaitFor(kind, wait); err != nil {
-			return nil, refuse(codeInvalid, "interactionTimeoutsMs: "+printable(err.Error()), "give milliseconds up to 3600000, by approval, confirm, password, device_code, questionnaire or escalation")
+			return nil, refuse(codeInvalid, "interactionTimeoutsMs: "+printable(err.Error()), "give an object with milliseconds, at most 3600000, for any of approval, confirm, password, device_code, questionnaire and escalation")
 		}
 		waits[kind] = wait
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// patientWriter gives a client a while to take anything of an answer, and fails if it takes
-// nothing: a reader that has gone to sleep holds no memory here for ever.
+// patientWriter fails an answer whose client has taken nothing for stall: a reader that has gone
+// to sleep must not hold memory for ever.
 type patientWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController

@@ -300,7 +300,7 @@ func distinct(tools []Tool, problems []error) ([]Tool, []error) {
 		t := &tools[i]
 		if at, taken := byName[t.Name]; taken {
 			first := kept[at].Entry
-			problems = append(problems, fmt.Errorf("tool %s of %s (%s) has the name of one of %s (%s): give one of them another prefix, or hide it", t.Name, t.Entry.Name, t.Entry.Source, first.Name, first.Source))
+			problems = append(problems, fmt.Errorf("two tools are named %s: of %s (%s) and of %s (%s): give one of them another prefix, or hide it", t.Name, first.Name, first.Source, t.Entry.Name, t.Entry.Source))
 			continue
 		}
 		byName[t.Name] = len(kept)
