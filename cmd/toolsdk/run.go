@@ -193,8 +193,7 @@ func (f *runFlags) once(cmd *cobra.Command, host *supervisor.Supervisor, t *targ
 }
 
 func heading(tool supervisor.Tool, d *pluginv1.ToolDescription) string {
-	name := d.GetName()
-	name = cmp.Or(name, filepath.Base(tool.Path))
+	name := cmp.Or(d.GetName(), filepath.Base(tool.Path))
 	if d.GetDescription() == "" {
 		return name
 	}

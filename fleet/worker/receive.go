@@ -361,8 +361,7 @@ func (w *Worker) tell(a *attempt, say start.Answer) {
 	case start.SayReady:
 		f.What = &fleetv1.Frame_Ready{Ready: w.ready}
 	case start.SayNever:
-		why := a.why
-		why = cmp.Or(why, &fleetv1.Never{})
+		why := cmp.Or(a.why, &fleetv1.Never{})
 		f.What = &fleetv1.Frame_Never{Never: why}
 	case start.SayStarted:
 		f.What = &fleetv1.Frame_Started{Started: a.begun}

@@ -16,8 +16,7 @@ var marks = map[Status]string{Pass: "pass", Warn: "warn", Fail: "FAIL", Skip: "s
 // WriteCheck writes a check as a line of a table, with what to do about it in
 // the next.
 func WriteCheck(w io.Writer, c Check) error {
-	subject := c.Tool
-	subject = cmp.Or(subject, "-")
+	subject := cmp.Or(c.Tool, "-")
 	detail := c.Detail
 	if c.Status == Fail || c.Status == Warn {
 		detail = c.Title + ": " + detail

@@ -192,8 +192,7 @@ func dialProxy(ctx context.Context, proxy *url.URL) (*net.TCPConn, error) {
 	if proxy.Scheme != "http" {
 		return nil, fmt.Errorf("the outbound proxy %s has the scheme %q: only http:// is spoken to a proxy", proxy.Host, proxy.Scheme)
 	}
-	port := proxy.Port()
-	port = cmp.Or(port, "80")
+	port := cmp.Or(proxy.Port(), "80")
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), port))
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the outbound proxy: %w", err)

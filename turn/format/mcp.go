@@ -177,8 +177,7 @@ func mcpBlock(c api.Content) any {
 		}
 		return mcpResource{"resource", mcpBlobContents{uri, kind, data(c)}}
 	case c.Type == "resource_link" && c.URI != "":
-		name := c.Name
-		name = cmp.Or(name, c.URI)
+		name := cmp.Or(c.Name, c.URI)
 		return mcpLink{"resource_link", clean(name), clean(c.URI), clean(c.MIMEType)}
 	}
 	return nil

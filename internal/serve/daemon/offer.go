@@ -15,8 +15,8 @@ import (
 
 // offered returns a tool as clients see it.
 func offered(t catalog.Tool) api.Tool {
-	d, claims := t.Description, t.Description.GetAnnotations()
-	claims = cmp.Or(claims, &pluginv1.Annotations{})
+	d := t.Description
+	claims := cmp.Or(d.GetAnnotations(), &pluginv1.Annotations{})
 	mode := cmp.Or(t.Mode, turn.ModeAllow)
 	if t.Mode == "" && t.Destructive {
 		mode = turn.ModeAsk

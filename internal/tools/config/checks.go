@@ -68,8 +68,7 @@ func (b *builder) checkStorage(t Tool) {
 	if !ok || s.node == nil || t.Sandbox.Tier == sandbox.TierNone {
 		return
 	}
-	memory := t.Limits.MemoryBytes
-	memory = cmp.Or(memory, supervisor.DefaultLimits().MemoryBytes)
+	memory := cmp.Or(t.Limits.MemoryBytes, supervisor.DefaultLimits().MemoryBytes)
 	if memory == supervisor.Unlimited {
 		memory = 0
 	}

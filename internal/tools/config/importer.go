@@ -202,8 +202,7 @@ var notInNames = lazy.Regexp(`[^A-Za-z0-9_-]+`)
 // name makes one that models take, and that no other has.
 func (i *importer) name(name string) string {
 	fit := strings.Trim(notInNames().ReplaceAllString(name, "-"), "-")
-	fit = fit[:min(len(fit), 40)]
-	fit = cmp.Or(fit, "server")
+	fit = cmp.Or(fit[:min(len(fit), 40)], "server")
 	unique := fit
 	for n := 2; i.names[unique] || toolNames.wrong(unique) != ""; n++ {
 		unique = fmt.Sprintf("%s-%d", fit, n)

@@ -40,8 +40,7 @@ type Tool struct {
 // Of is a tool as it says it is. Schemas mean the same in whatever order they
 // are written.
 func Of(d *pluginv1.ToolDescription) Tool {
-	a := d.GetAnnotations()
-	a = cmp.Or(a, &pluginv1.Annotations{})
+	a := cmp.Or(d.GetAnnotations(), &pluginv1.Annotations{})
 	return Tool{
 		Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: ordered(d.GetInputSchema()), OutputSchema: ordered(d.GetOutputSchema()),
 		ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld,
