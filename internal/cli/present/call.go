@@ -30,7 +30,7 @@ const (
 
 func newCall(e api.Event) *call {
 	return &call{
-		id: e.CallID, shownID: fit(terminal.Cell(e.CallID), maxShownID), tool: fit(terminal.Cell(e.Tool), maxShownTool), state: "queued",
+		id: e.CallID, shownID: Fit(terminal.Cell(e.CallID), maxShownID), tool: Fit(terminal.Cell(e.Tool), maxShownTool), state: "queued",
 	}
 }
 

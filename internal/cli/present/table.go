@@ -35,13 +35,13 @@ func Table(w io.Writer, rows [][]string, first int) error {
 // Fits says whether a page has room for the rows of a table as they are.
 func Fits(rows [][]string) bool { return over(widthsOf(rows)) <= 0 }
 
-func widthsOf(rows [][]string) []int { return columnsOf(rows, width) }
+func widthsOf(rows [][]string) []int { return columnsOf(rows, Columns) }
 
 // wordsOf is how wide the longest word of each column is.
 func wordsOf(rows [][]string) []int {
 	return columnsOf(rows, func(cell string) (longest int) {
 		for word := range strings.FieldsSeq(cell) {
-			longest = max(longest, width(word))
+			longest = max(longest, Columns(word))
 		}
 		return longest
 	})
@@ -121,7 +121,7 @@ func writeRow(out *strings.Builder, row []string, widths []int) {
 			if n < len(cell) {
 				text = cell[n]
 			}
-			line += pad(text, widths[i]) + strings.Repeat(" ", gap)
+			line += fill(text, widths[i]) + strings.Repeat(" ", gap)
 		}
 		fmt.Fprintln(out, strings.TrimRight(line, " "))
 	}
@@ -130,7 +130,7 @@ func writeRow(out *strings.Builder, row []string, widths []int) {
 // Wrap breaks a line, of printable characters, at its spaces, and in words that
 // are too long.
 func Wrap(line string, columns int) (lines []string) {
-	for width(line) > columns && utf8.RuneCountInString(line) > 1 {
+	for Columns(line) > columns && utf8.RuneCountInString(line) > 1 {
 		used, cut := 0, 0
 		for i, r := range line {
 			if used += runeWidth(r); used > columns && i > 0 {

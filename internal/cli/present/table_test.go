@@ -43,7 +43,7 @@ func TestTableFitsThePage(t *testing.T) {
 			}
 		}
 		for line := range strings.Lines(out.String()) {
-			if width(strings.TrimSuffix(line, "\n")) > PageColumns {
+			if Columns(strings.TrimSuffix(line, "\n")) > PageColumns {
 				t.Errorf("%v: too wide: %s", sizes, line)
 			}
 		}

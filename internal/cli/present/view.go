@@ -149,7 +149,7 @@ func (v *View) draw() {
 	text = v.erase(away) + text + strings.Join(lines, "\r\n")
 	v.drawn = v.drawn[:0]
 	for _, line := range lines {
-		v.drawn = append(v.drawn, width(line))
+		v.drawn = append(v.drawn, Columns(line))
 	}
 	v.write(text)
 }
@@ -178,37 +178,6 @@ func (v *View) erase(away bool) string {
 		return "\r\x1b[J"
 	}
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", rows-1)
-}
-
-// width is how many columns a terminal needs for text, at most.
-func width(text string) (columns int) {
-	for _, r := range text {
-		columns += runeWidth(r)
-	}
-	return columns
-}
-
-// runeWidth is 2 for all that might be wide: from Hangul Jamo on, but not what
-// comes before the first emoji.
-func runeWidth(r rune) int {
-	if r < 0x1100 || r >= 0x1160 && r < 0x231A {
-		return 1
-	}
-	return 2
-}
-
-// fit cuts a line to a number of columns.
-func fit(line string, columns int) string {
-	if width(line) <= columns {
-		return line
-	}
-	used := 0
-	for i, r := range line {
-		if used += runeWidth(r); used > columns-1 {
-			return line[:i] + "…"
-		}
-	}
-	return line
 }
 
 var _ sync.Locker = (*View)(nil)
@@ -247,23 +216,19 @@ func (c *calls) lines(now time.Time, columns, rows int) (lines []string) {
 	}
 	idWidth, toolWidth := 0, 0
 	for _, one := range ordered {
-		idWidth, toolWidth = max(idWidth, width(one.shownID)), max(toolWidth, width(one.tool))
+		idWidth, toolWidth = max(idWidth, Columns(one.shownID)), max(toolWidth, Columns(one.tool))
 	}
 	for _, one := range ordered {
 		line := one.line(now)
 		if !c.single {
-			line = fmt.Sprintf("%s  %-8s %s  %s", pad(one.shownID, idWidth), one.state, pad(one.tool, toolWidth), line)
+			line = fmt.Sprintf("%s  %-8s %s  %s", fill(one.shownID, idWidth), one.state, fill(one.tool, toolWidth), line)
 		} else {
 			line = one.tool + "  " + line
 		}
-		lines = append(lines, fit(strings.TrimRight(line, " "), columns))
+		lines = append(lines, Fit(strings.TrimRight(line, " "), columns))
 	}
 	if rest > 0 {
-		lines = append(lines, fit(fmt.Sprintf("… and %d more", rest), columns))
+		lines = append(lines, Fit(fmt.Sprintf("… and %d more", rest), columns))
 	}
 	return lines
-}
-
-func pad(text string, columns int) string {
-	return text + strings.Repeat(" ", max(columns-width(text), 0))
 }
