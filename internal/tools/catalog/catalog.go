@@ -309,10 +309,16 @@ func distinct(tools []Tool, problems []error) ([]Tool, []error) {
 	return kept, problems
 }
 
-// made is an entry that has been described; nil for one that has to be.
+// made is finished for who does not hold the lock.
 func (c *Catalog) made(name string) *known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.finished(name)
+}
+
+// finished is an entry that has been described; nil for one that has to be. The catalog is
+// locked.
+func (c *Catalog) finished(name string) *known {
 	k := c.known[name]
 	if k == nil {
 		return nil

@@ -18,19 +18,13 @@ func (c *Catalog) Known(name string) (Tool, error) {
 func (c *Catalog) peek(entry config.Tool) ([]Tool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.known[entry.Name]
-	if k == nil {
-		if last, failed := c.failed[entry.Name]; failed {
-			return nil, last.err
-		}
-		return nil, ErrNotDescribed
+	if k := c.finished(entry.Name); k != nil {
+		return c.release(entry, k.tools), nil
 	}
-	select {
-	case <-k.done:
-		return c.release(entry, k.tools), k.err
-	default:
-		return nil, ErrNotDescribed
+	if last, failed := c.failed[entry.Name]; failed && c.known[entry.Name] == nil {
+		return nil, last.err
 	}
+	return nil, ErrNotDescribed
 }
 
 // Described are the names of all tools that have been described.

@@ -55,25 +55,11 @@ func (c *Catalog) missing() (n int, failed []config.Tool) {
 		if _, is := c.failed[entry.Name]; is {
 			failed = append(failed, entry)
 		}
-		if !c.isKnown(entry.Name) {
+		if c.finished(entry.Name) == nil {
 			n++
 		}
 	}
 	return n, failed
-}
-
-// isKnown says that an entry is described. The catalog is locked.
-func (c *Catalog) isKnown(name string) bool {
-	k := c.known[name]
-	if k == nil {
-		return false
-	}
-	select {
-	case <-k.done:
-		return k.err == nil
-	default:
-		return false
-	}
 }
 
 // takeRecovered says whether anything has been described that could not be before, be it
