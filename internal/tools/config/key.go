@@ -59,6 +59,14 @@ func to[T any](set func(*T, setting)) effect {
 	}
 }
 
+// put sets an entry of a map, which it makes if it is nil.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
+}
+
 // and is both; e may be nil.
 func (e effect) and(next effect) effect {
 	if e == nil {

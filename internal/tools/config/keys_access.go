@@ -1,7 +1,6 @@
 package config
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -41,13 +40,7 @@ func setsAccess[T any](set func(*Access, T)) effect {
 var accessKeys = []*key{
 	{
 		name: "uids", kind: listOf("list of user ids", uidKind), std: "[]", doc: "users of the unix socket that it applies to; they may connect in addition to those of `socket`",
-		sets: setsAccess(func(a *Access, ids []string) {
-			a.UIDs = nil
-			for _, id := range ids {
-				uid, _ := strconv.ParseUint(id, 10, 32) // uidKind has read it
-				a.UIDs = append(a.UIDs, uint32(uid))
-			}
-		}),
+		sets: setsAccess(func(a *Access, ids []string) { a.UIDs = uidsOf(ids) }),
 	},
 	field(key{name: "group", kind: textKind, std: "(none)", doc: "group whose members it applies to, unless another entry has their uid"},
 		func(a *Access) *string { return &a.GroupName }),

@@ -31,12 +31,9 @@ var commandKeys = []*key{
 // outcome changes what an exit status means.
 func (t *Tool) outcome(code string, change func(*command.Outcome)) {
 	number, _ := strconv.Atoi(code)
-	if t.Command.ExitCodes == nil {
-		t.Command.ExitCodes = map[int]command.Outcome{}
-	}
 	o := t.Command.ExitCodes[number]
 	change(&o)
-	t.Command.ExitCodes[number] = o
+	put(&t.Command.ExitCodes, number, o)
 }
 
 var codeKeys = []*key{

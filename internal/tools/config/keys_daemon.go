@@ -46,13 +46,7 @@ var socketKeys = []*key{
 		func(l *Loaded) *string { return &l.Daemon.SocketGroup }),
 	{
 		name: "uids", kind: listOf("list of user ids", uidKind), std: "(with a group everyone whom the mode lets in, else nobody)",
-		doc: "users who may connect, apart from root and the daemon's own user", sets: to(func(l *Loaded, s setting) {
-			l.Daemon.SocketUIDs = nil
-			for _, text := range s.data.([]string) {
-				uid, _ := strconv.ParseUint(text, 10, 32) // uidKind has read it
-				l.Daemon.SocketUIDs = append(l.Daemon.SocketUIDs, uint32(uid))
-			}
-		}),
+		doc: "users who may connect, apart from root and the daemon's own user", sets: to(func(l *Loaded, s setting) { l.Daemon.SocketUIDs = uidsOf(s.data.([]string)) }),
 	},
 }
 
@@ -77,6 +71,15 @@ var uidKind = &kind{name: "user id", schema: &jsonschema.Schema{Type: "integer",
 	}
 	return n.value, ""
 }}
+
+// uidsOf are user ids that uidKind has read.
+func uidsOf(list []string) (uids []uint32) {
+	for _, id := range list {
+		uid, _ := strconv.ParseUint(id, 10, 32)
+		uids = append(uids, uint32(uid))
+	}
+	return uids
+}
 
 // listenKind is an address to listen on.
 var listenKind = scalar("address such as 127.0.0.1:7070", `^([0-9.]+|localhost|\[[0-9A-Fa-f:.]+\]):[0-9]+$`, func(s string) (any, string) {
@@ -113,27 +116,15 @@ var publicURLKind = scalar("URL without a path", `^https?://[^/?#@]+/?$`, func(s
 
 // proxyKind is an address or network, as text.
 var proxyKind = scalar("address or network", `^[0-9A-Fa-f:.]+(/[0-9]+)?$`, func(s string) (any, string) {
-	addr, wrong := netip.ParseAddr(s)
-	p, err := netip.ParsePrefix(s)
+	p, err := prefixOf(s)
 	switch {
-	case wrong != nil && (err != nil || p.Masked() != p):
+	case err != nil || p.Masked() != p:
 		return nil, "is not an address or network: write one such as 10.0.0.7 or 10.0.0.0/24"
-	case addr.Is4In6(), p.Addr().Is4In6():
+	case p.Addr().Is4In6():
 		return nil, ipv4InIPv6
 	}
 	return s, ""
 })
-
-func prefixes(list []string) (all []netip.Prefix) {
-	for _, text := range list { // which proxyKind has read
-		if p, err := netip.ParsePrefix(text); err == nil {
-			all = append(all, p)
-		} else if a, err := netip.ParseAddr(text); err == nil {
-			all = append(all, netip.PrefixFrom(a, a.BitLen()))
-		}
-	}
-	return all
-}
 
 var tlsKeys = []*key{
 	field(key{name: "cert", kind: pathKind("path", pathFile), doc: "PEM file with the certificate and its chain"},

@@ -41,12 +41,7 @@ var fleetKeys = []*key{
 		func(l *Loaded) *string { return &l.Fleet.CertKey }),
 	{
 		name: "workers", kind: publicKeyKind, names: workerNames, std: "{}", doc: "the workers that may connect to `listen`, and that calls with secrets go to: the public key of each, as `toolhost fleet key` prints it",
-		sets: to(func(l *Loaded, s setting) {
-			if l.Fleet.Workers == nil {
-				l.Fleet.Workers = map[string]string{}
-			}
-			l.Fleet.Workers[s.name] = s.data.(string)
-		}),
+		sets: to(func(l *Loaded, s setting) { put(&l.Fleet.Workers, s.name, s.data.(string)) }),
 	},
 	field(key{name: "url", kind: fleetURLKind, std: "(none)", doc: "NATS servers to use in place of `listen`, `tls://HOST:PORT`, several separated by commas"},
 		func(l *Loaded) *string { return &l.Fleet.URL }),

@@ -24,12 +24,7 @@ var clientKeys = []*key{
 		func(l *Loaded) *time.Duration { return &l.MCP.ClientTimeout }),
 	{
 		name: "clients", kind: durationOrInfinite, names: clientNames, std: "{}",
-		doc: "the `clientTimeout` of single clients, by the names that they send", sets: to(func(l *Loaded, s setting) {
-			if l.MCP.Clients == nil {
-				l.MCP.Clients = map[string]time.Duration{}
-			}
-			l.MCP.Clients[s.name] = s.data.(time.Duration)
-		}),
+		doc: "the `clientTimeout` of single clients, by the names that they send", sets: to(func(l *Loaded, s setting) { put(&l.MCP.Clients, s.name, s.data.(time.Duration)) }),
 	},
 }
 

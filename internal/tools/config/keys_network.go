@@ -301,10 +301,7 @@ var prefixKindOfNetwork = &kind{name: "network", schema: plainPrefix.schema, rea
 const ipv4InIPv6 = "is IPv4 in IPv6: write it as IPv4, such as 203.0.113.0/24"
 
 var plainPrefix = scalar("network", `^[0-9A-Fa-f:.]+(/[0-9]+)?$`, func(s string) (any, string) {
-	p, err := netip.ParsePrefix(s)
-	if addr, wrong := netip.ParseAddr(s); wrong == nil {
-		p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
-	}
+	p, err := prefixOf(s)
 	if err != nil {
 		return nil, "is not a network: write one such as 203.0.113.0/24"
 	}
@@ -316,9 +313,19 @@ var plainPrefix = scalar("network", `^[0-9A-Fa-f:.]+(/[0-9]+)?$`, func(s string)
 
 var prefixesKind = listOf("list of networks", prefixKindOfNetwork)
 
+// prefixOf reads a network, or an address as the network that has it alone.
+func prefixOf(s string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	return netip.ParsePrefix(s)
+}
+
+// prefixesOf are networks that a kind has read.
 func prefixesOf(list []string) (prefixes []netip.Prefix) {
 	for _, s := range list {
-		prefixes = append(prefixes, netip.MustParsePrefix(s))
+		p, _ := prefixOf(s)
+		prefixes = append(prefixes, p)
 	}
 	return prefixes
 }

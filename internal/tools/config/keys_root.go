@@ -38,7 +38,7 @@ func init() {
 			func(l *Loaded) *string { return &l.Daemon.PublicURL }),
 		{
 			name: "proxies", kind: listOf("list of addresses", proxyKind), std: "[]", restart: true, doc: "addresses or networks of proxies whose `X-Forwarded-For` is trusted",
-			sets: to(func(l *Loaded, s setting) { l.Daemon.Proxies = prefixes(s.data.([]string)) }),
+			sets: to(func(l *Loaded, s setting) { l.Daemon.Proxies = prefixesOf(s.data.([]string)) }),
 		},
 		{name: "tls", keys: tlsKeys, restart: true, doc: "TLS on `listen`; changed files are read again"},
 		{name: "access", names: accessNames, keys: accessKeys, groups: true, doc: "rights and quotas of users of the unix socket and of tokens, by name; see admins.md"},

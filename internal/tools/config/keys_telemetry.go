@@ -67,12 +67,7 @@ var otlpKeys = []*key{
 		func(l *Loaded) *string { return &l.Telemetry.OTLP.Protocol }),
 	{
 		name: "headers", kind: headerKind, names: headerNames, std: "($OTEL_EXPORTER_OTLP_HEADERS)", doc: "headers of each request: the name of the entry of `secrets` that holds the value",
-		sets: to(func(l *Loaded, s setting) {
-			if l.Telemetry.OTLP.Headers == nil {
-				l.Telemetry.OTLP.Headers = map[string]string{}
-			}
-			l.Telemetry.OTLP.Headers[s.name] = s.data.(string)
-		}),
+		sets: to(func(l *Loaded, s setting) { put(&l.Telemetry.OTLP.Headers, s.name, s.data.(string)) }),
 	},
 	{
 		name: "traces", kind: boolKind, std: "true", doc: "send a trace of each call",

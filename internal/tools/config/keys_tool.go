@@ -55,10 +55,7 @@ var behaviourKeys = []*key{
 		name: "where", kind: textKind, names: labelNames, std: "{}", doc: "labels of the workers that its calls run on, `{gpu: a100}`; `worker` is a worker's name; without any, calls may run on this machine as well",
 		sets: to(func(t *Tool, s setting) {
 			t.Where = maps.Clone(t.Where) // a class's are not its own
-			if t.Where == nil {
-				t.Where = map[string]string{}
-			}
-			t.Where[s.name] = s.data.(string)
+			put(&t.Where, s.name, s.data.(string))
 		}),
 	},
 	{
