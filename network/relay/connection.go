@@ -80,12 +80,7 @@ func (r *refusal403) Error() string { return r.key.why }
 
 // refuse says why the connection is not let through.
 func (c *connection) refuse(format string, args ...any) error {
-	at := c.local()
-	key := refusalKey{name: c.session.names.of(at.Addr()), port: at.Port(), why: fmt.Sprintf(format, args...)}
-	if key.name == "" {
-		key.address = at.Addr().String()
-	}
-	return &refusal403{key}
+	return &refusal403{c.session.refusalOf(c.local(), fmt.Sprintf(format, args...))}
 }
 
 // target finds what the address that the tool has connected to stands for.

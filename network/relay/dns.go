@@ -1,11 +1,13 @@
 package relay
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,15 +97,8 @@ func (s *session) acceptDNS(l *net.TCPListener) {
 // streamDNS answers queries on one TCP connection (RFC 7766), one after another.
 func (s *session) streamDNS(conn *net.TCPConn) {
 	defer reset(conn)
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		select {
-		case <-s.life.Done():
-			_ = conn.SetDeadline(time.Unix(1, 0))
-		case <-stop:
-		}
-	}()
+	stop := context.AfterFunc(s.life, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
 	var size [2]byte
 	for {
 		_ = conn.SetDeadline(time.Now().Add(streamIdle))
@@ -332,9 +327,7 @@ func reversed(name string) (addr netip.Addr, ok bool) {
 		return netip.Addr{}, false
 	}
 	parts := strings.Split(digits, ".")
-	for i, j := 0, len(parts)-1; i < j; i, j = i+1, j-1 {
-		parts[i], parts[j] = parts[j], parts[i]
-	}
+	slices.Reverse(parts)
 	addr, _ = netip.ParseAddr(strings.Join(parts, "."))
 	return addr, true
 }

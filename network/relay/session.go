@@ -204,11 +204,16 @@ func (s *session) leave(c *connection) {
 
 // refuseAt counts the refusal of a connection to a synthetic or a granted address.
 func (s *session) refuseAt(at netip.AddrPort, why string) {
-	key := refusalKey{port: at.Port(), why: why}
-	if key.name = s.names.of(at.Addr()); key.name == "" {
+	s.ledger.refuse(s.refusalOf(at, why), false)
+}
+
+// refusalOf names what is refused as the tool does, where it has a name.
+func (s *session) refusalOf(at netip.AddrPort, why string) refusalKey {
+	key := refusalKey{name: s.names.of(at.Addr()), port: at.Port(), why: why}
+	if key.name == "" {
 		key.address = at.Addr().String()
 	}
-	s.ledger.refuse(key, false)
+	return key
 }
 
 // drainTime bounds how long the end of a session waits for what has been sent;
