@@ -26,6 +26,14 @@ func (m Mode) known() bool {
 	return m == "" || m == ModeAllow || m == ModeAsk || m == ModeDeny
 }
 
+// Of resolves a mode that is not given: destructive tools ask, others are allowed.
+func (m Mode) Of(destructive bool) Mode {
+	if m == "" && destructive {
+		return ModeAsk
+	}
+	return cmp.Or(m, ModeAllow)
+}
+
 // Tool is one that the operator offers to turns.
 type Tool struct {
 	// Name is what the model calls it.
@@ -66,15 +74,10 @@ type Tool struct {
 }
 
 func (t Tool) mode() Mode {
-	switch {
-	case t.Held != "", !t.Mode.known():
+	if t.Held != "" || !t.Mode.known() {
 		return ModeDeny
-	case t.Mode != "":
-		return t.Mode
-	case t.Destructive:
-		return ModeAsk
 	}
-	return ModeAllow
+	return t.Mode.Of(t.Destructive)
 }
 
 // whyDenied is why no call is allowed.

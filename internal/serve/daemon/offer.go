@@ -10,22 +10,17 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // offered returns a tool as clients see it.
 func offered(t catalog.Tool) api.Tool {
 	d := t.Description
 	claims := cmp.Or(d.GetAnnotations(), &pluginv1.Annotations{})
-	mode := cmp.Or(t.Mode, turn.ModeAllow)
-	if t.Mode == "" && t.Destructive {
-		mode = turn.ModeAsk
-	}
 	timeout := budget.Resolve(toolCall, append(t.Request.Timeouts[:len(t.Request.Timeouts):len(t.Request.Timeouts)], wish(d))...)
 	return api.Tool{
 		Name: t.Name, Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: d.GetInputSchema(), OutputSchema: d.GetOutputSchema(),
 		Annotations: api.Annotations{ReadOnly: claims.ReadOnly, Destructive: claims.Destructive, Idempotent: claims.Idempotent, OpenWorld: claims.OpenWorld},
-		Mode:        string(mode), Exclusive: t.Exclusive, TimeoutMs: finite(timeout.Timeout), MaxTimeoutMs: finite(timeout.Max), Source: source(t.Entry),
+		Mode:        string(t.Mode.Of(t.Destructive)), Exclusive: t.Exclusive, TimeoutMs: finite(timeout.Timeout), MaxTimeoutMs: finite(timeout.Max), Source: source(t.Entry),
 	}
 }
 

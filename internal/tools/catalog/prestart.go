@@ -36,10 +36,10 @@ func (c *Catalog) Prestart(ctx context.Context) (requests []supervisor.Request) 
 // notPrestarted says why no process of a tool is to run before a call of it, whatever
 // its request is; empty if one may.
 func (c *Catalog) notPrestarted(entry config.Tool, destructive bool) string {
-	switch mode := entry.Mode; {
+	switch mode := entry.Mode.Of(destructive); {
 	case mode == turn.ModeDeny:
 		return "its calls are denied"
-	case mode == turn.ModeAsk, mode == "" && destructive:
+	case mode == turn.ModeAsk:
 		return "a human is asked about each call, and it is not to run with what it is granted before"
 	case entry.ChildTurns:
 		return "its calls begin turns of their own, at a socket that each has to itself"
