@@ -345,22 +345,23 @@ func (e *entry) humanWait(now time.Time) time.Duration {
 	return e.held + now.Sub(e.heldSince)
 }
 
-func (b *batch) current() []CurrentTool {
-	list := []CurrentTool{}
+// current are the calls that run or wait, and what has been begun of each.
+func (b *batch) current() ([]api.CurrentTool, []Running) {
+	list, running := []api.CurrentTool{}, []Running(nil)
 	if b == nil {
-		return list
+		return list, nil
 	}
 	for _, e := range b.entries {
 		if e.stage != stageDone {
-			c := CurrentTool{
+			c := api.CurrentTool{
 				CallID: e.key, Tool: e.call.Tool, State: stageNames[e.stage], StartedAt: e.since,
-				TimeoutMs: e.timeout, HumanWaitMs: e.humanWait(b.t.now()).Milliseconds(), Running: e.running.begun(), Worker: e.worker,
+				TimeoutMs: e.timeout, HumanWaitMs: e.humanWait(b.t.now()).Milliseconds(), Worker: e.worker,
 			}
 			if e.queued || e.place.again != nil {
 				c.State, c.StartedAt = stageNames[stageReady], time.Time{}
 			}
-			list = append(list, c)
+			list, running = append(list, c), append(running, e.running.begun())
 		}
 	}
-	return list
+	return list, running
 }

@@ -128,7 +128,7 @@ func (b *batch) placed(e *entry, worker string, attempt int) (err error) {
 func (t *Turn) placeOf(e *entry) api.Place {
 	return api.Place{
 		CallID: e.key, TurnID: t.info.TurnID, SessionID: t.info.SessionID, AgentID: t.info.AgentID,
-		ParentTurnID: t.info.ParentID, Depth: t.info.Depth,
+		ParentTurnID: t.info.ParentTurnID, Depth: t.info.Depth,
 	}
 }
 

@@ -35,7 +35,7 @@ type Turn struct {
 	log     eventLog
 
 	// All below is the owner's.
-	info        Info
+	info        api.Turn
 	budget      turnBudget
 	deadline    *time.Timer
 	streamTimer *time.Timer // of the model's time
@@ -59,9 +59,9 @@ func newTurn(m *Manager, spec Spec) *Turn {
 		m: m, headless: spec.Headless, single: spec.Single, view: spec.View, most: spec.Most, room: spec.Room, lasting: cmp.Or(spec.ApprovalSession, spec.SessionID), waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
 		pendings: map[string]*pending{}, once: map[reach][]api.Answer{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
-	t.info = Info{
-		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, Owner: spec.Owner, ParentID: spec.ParentID, StartedAt: t.now().UTC(),
-		CurrentTools: []CurrentTool{}, TimedOutTools: []string{}, PendingInteractions: []api.Interaction{},
+	t.info = api.Turn{
+		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, Owner: spec.Owner, ParentTurnID: spec.ParentID, StartedAt: t.now().UTC(),
+		TimedOutTools: []string{},
 	}
 	t.heard, t.unhear = context.WithCancelCause(context.Background())
 	t.budget.Turn = budget.NewTurn(t.now(), spec.Budget)
@@ -70,7 +70,7 @@ func newTurn(m *Manager, spec Spec) *Turn {
 }
 
 func (t *Turn) start() error {
-	t.emit(api.Event{Kind: api.EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, Owner: t.info.Owner, ParentID: t.info.ParentID}, nil)
+	t.emit(api.Event{Kind: api.EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, Owner: t.info.Owner, ParentID: t.info.ParentTurnID}, nil)
 	if !t.single || !t.recorded.newID { // a name may be taken, which its record tells
 		t.flush()
 	}
@@ -205,7 +205,7 @@ func (t *Turn) Abort(reason api.Reason) {
 }
 
 func (t *Turn) abortChildren(reason api.Reason) {
-	for _, child := range t.m.turns(func(c *Turn) bool { return c.info.ParentID == t.info.TurnID }) {
+	for _, child := range t.m.turns(func(c *Turn) bool { return c.info.ParentTurnID == t.info.TurnID }) {
 		child.Abort(reason)
 	}
 }

@@ -5,25 +5,14 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// wireTurn is a turn as the API shows it.
+// wireTurn is a turn as the API shows it: with what its calls use.
 func wireTurn(i turn.Info) api.Turn {
-	w := api.Turn{
-		TurnID: i.TurnID, AgentID: i.AgentID, SessionID: i.SessionID, Owner: i.Owner, ParentTurnID: i.ParentID, Depth: i.Depth, StartedAt: i.StartedAt,
-		CurrentTools: []api.CurrentTool{}, ToolCallCount: i.ToolCallCount, TimedOutTools: i.TimedOutTools,
-		Streaming: i.Streaming, StreamMs: i.StreamMs, StreamLeftMs: i.StreamLeftMs,
-		PendingInteractions: append([]api.Interaction{}, i.PendingInteractions...),
-	}
-	for _, c := range i.CurrentTools {
-		one := api.CurrentTool{
-			CallID: c.CallID, Tool: c.Tool, State: c.State, StartedAt: c.StartedAt, TimeoutMs: c.TimeoutMs,
-			HumanWaitMs: c.HumanWaitMs, Worker: c.Worker, Usage: usageOf(c.Running),
+	for n, running := range i.Running {
+		if usage := usageOf(running); usage != nil { // of one that starts, before its tool has said so
+			i.CurrentTools[n].Usage, i.CurrentTools[n].State = usage, "running"
 		}
-		if one.Usage != nil { // of one that starts, before its tool has said so
-			one.State = "running"
-		}
-		w.CurrentTools = append(w.CurrentTools, one)
 	}
-	return w
+	return i.Turn
 }
 
 // usageOf asks a call what it uses; one of the supervisor's knows.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -25,13 +26,13 @@ func (p processes) Current() (cgroup.Current, bool) {
 // A call that waits has no processes and is queued; one with processes runs, though its
 // tool has not begun.
 func TestACallWithProcessesIsRunning(t *testing.T) {
-	info := turn.Info{CurrentTools: []turn.CurrentTool{
-		{CallID: "waits", State: "queued", Running: processes{}},
-		{CallID: "starts", State: "queued", Running: processes{now: &cgroup.Current{Pids: 2}}},
-		{CallID: "asks", State: "asking"},
-	}}
+	info := turn.Info{
+		Turn:    api.Turn{CurrentTools: []api.CurrentTool{{CallID: "waits", State: "queued"}, {CallID: "starts", State: "queued"}, {CallID: "asks", State: "asking"}}},
+		Running: []turn.Running{processes{}, processes{now: &cgroup.Current{Pids: 2}}, nil},
+	}
+	shown := wireTurn(info)
 	for i, want := range []string{"queued", "running", "asking"} {
-		got := wireTurn(info).CurrentTools[i]
+		got := shown.CurrentTools[i]
 		if got.State != want || (got.Usage != nil) != (want == "running") {
 			t.Errorf("%s: %s, usage %+v", got.CallID, got.State, got.Usage)
 		}
