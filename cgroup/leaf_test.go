@@ -11,9 +11,8 @@ import (
 // sweepAs sweeps base as a hierarchy of the given version.
 func sweepAs(t *testing.T, base *dir, version int) {
 	t.Helper()
-	report := SweepReport{}
-	if err := (&Root{}).sweepHierarchy(&hierarchy{version: version, base: base, home: -1}, &report); err != nil || len(report.Left) > 0 {
-		t.Errorf("sweep: %v, %+v", err, report)
+	if left, err := (&Root{}).sweepHierarchy(&hierarchy{version: version, base: base, home: -1}); err != nil || len(left) > 0 {
+		t.Errorf("sweep: %v, %+v", err, left)
 	}
 }
 

@@ -20,13 +20,6 @@ const (
 
 var toolsName = lazy.Regexp(`^toolhost-[0-9]+-[0-9a-f]{16}$`)
 
-// SweepReport says what Sweep did.
-type SweepReport struct {
-	Removed []string    // directories of dead owners, one entry per hierarchy
-	Killed  int         // processes that were left in them
-	Left    []SweepLeft // dead owners' directories that could not be removed
-}
-
 // SweepLeft is a directory that Sweep had to leave.
 type SweepLeft struct {
 	Path string
@@ -40,36 +33,38 @@ type SweepLeft struct {
 // keeps other sweepers away. Names that toolhost doesn't make are not looked
 // at. Of the leaves that supervisors move to in cgroup2 it removes the empty
 // ones. It waits up to 5 s for each dead owner's processes. The error is about
-// listing only; what resisted is in Left.
-func (r *Root) Sweep() (SweepReport, error) {
+// listing only; what resisted is in left.
+func (r *Root) Sweep() (left []SweepLeft, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	var report SweepReport
 	if r.closed {
-		return report, ErrRemoved
+		return nil, ErrRemoved
 	}
 	// v2 goes first: there the members are killed, which frees v1.
 	var errs []error
 	for _, h := range r.hierarchies() {
-		errs = append(errs, r.sweepHierarchy(h, &report))
+		more, err := r.sweepHierarchy(h)
+		left, errs = append(left, more...), append(errs, err)
 	}
-	return report, errors.Join(errs...)
+	return left, errors.Join(errs...)
 }
 
-func (r *Root) sweepHierarchy(h *hierarchy, report *SweepReport) error {
+func (r *Root) sweepHierarchy(h *hierarchy) (left []SweepLeft, err error) {
 	names, err := h.base.names(true)
 	if err != nil {
-		return fmt.Errorf("cannot sweep: %w", err)
+		return nil, fmt.Errorf("cannot sweep: %w", err)
 	}
 	for _, name := range names {
 		switch sweepable(name, r.name, h.version) {
 		case sweepTools:
-			sweepOne(h, name, report)
+			if err := sweepOne(h, name); err != nil {
+				left = append(left, SweepLeft{h.base.join(name), err})
+			}
 		case sweepLeaf:
 			sweepEmptyLeaf(h.base, name)
 		}
 	}
-	return nil
+	return left, nil
 }
 
 type sweepKind int
@@ -95,31 +90,24 @@ func sweepable(name, own string, version int) sweepKind {
 }
 
 // sweepOne removes one directory if its owner is dead.
-func sweepOne(h *hierarchy, name string, report *SweepReport) {
+func sweepOne(h *hierarchy, name string) error {
 	d, err := lockedSub(h.base, name)
+	if ownerAlive(err) || gone(err) {
+		return nil
+	}
 	if err != nil {
-		if !ownerAlive(err) && !gone(err) {
-			report.Left = append(report.Left, SweepLeft{h.base.join(name), err})
-		}
-		return
+		return err
 	}
 	defer d.close() // and with it the lock, after the directory is gone
 	if !ownedByUs(d) {
-		return
+		return nil
 	}
 	if h.version == 2 {
-		killed, err := killAll(d)
-		report.Killed += killed
-		if err != nil {
-			report.Left = append(report.Left, SweepLeft{d.path, err})
-			return
+		if err := killAll(d); err != nil {
+			return err
 		}
 	}
-	if err := rmdirRetry(h.base, name); err != nil {
-		report.Left = append(report.Left, SweepLeft{d.path, err})
-		return
-	}
-	report.Removed = append(report.Removed, d.path)
+	return rmdirRetry(h.base, name)
 }
 
 // ownerAlive: EWOULDBLOCK is a held lock, ESTALE a directory that another
@@ -134,32 +122,16 @@ func ownedByUs(d *dir) bool {
 }
 
 // killAll kills everything below d and waits for it.
-func killAll(d *dir) (killed int, err error) {
-	killed = countProcesses(d, 0)
+func killAll(d *dir) error {
 	events, err := d.openFile("cgroup.events", unix.O_RDONLY)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer unix.Close(events)
 	if err := d.write("cgroup.kill", "1"); err != nil {
-		return 0, err
+		return err
 	}
-	return killed, pollEmpty(events, time.Now().Add(sweepPatience))
-}
-
-func countProcesses(d *dir, depth int) int {
-	pids, _ := readPids(d)
-	n := len(pids)
-	children, _ := d.names(true)
-	for _, name := range children {
-		if sub, err := d.sub(name); err == nil && depth < maxDepth {
-			n += countProcesses(sub, depth+1)
-			sub.close()
-		} else {
-			sub.close()
-		}
-	}
-	return n
+	return pollEmpty(events, time.Now().Add(sweepPatience))
 }
 
 // pollEmpty waits in poll(2) for populated 0.

@@ -52,15 +52,15 @@ func TestOwnerAlive(t *testing.T) {
 // another toolhost of the machine is about to remove is left to it.
 func sweptAway(t *testing.T, r *Root, name string) {
 	t.Helper()
-	var report SweepReport
+	var left []SweepLeft
 	defer func() {
 		if t.Failed() {
-			t.Logf("the last sweep: %+v", report)
+			t.Logf("the last sweep left %+v", left)
 		}
 	}()
 	wait.Until(t, name+" is swept away", func() (done bool) {
 		var err error
-		if report, err = r.Sweep(); err != nil {
+		if left, err = r.Sweep(); err != nil {
 			t.Fatal(err)
 		}
 		return exists(t, r, name) == 0

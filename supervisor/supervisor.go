@@ -102,13 +102,13 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if err = s.openGroups(ctx); err != nil {
 		return err
 	}
-	swept, err := s.groups.Sweep()
+	left, err := s.groups.Sweep()
 	if err != nil {
 		s.config.Logger.Warn("cannot sweep what dead supervisors left", "error", err)
 	}
-	s.swept = err == nil && len(swept.Left) == 0 && !s.config.NoCgroup
-	for _, left := range swept.Left {
-		s.config.Logger.Warn("cannot remove the cgroup of a dead supervisor", "path", left.Path, "error", left.Err)
+	s.swept = err == nil && len(left) == 0 && !s.config.NoCgroup
+	for _, one := range left {
+		s.config.Logger.Warn("cannot remove the cgroup of a dead supervisor", "path", one.Path, "error", one.Err)
 	}
 	if s.users, err = usersDir(); err != nil {
 		return err
