@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Usage is what a group's tree used in all and which limits it hit.
+// Usage is what a group's tree used in all and which limits it hit. What this kernel
+// or layout can't give is 0, or for PidsPeak a lower bound.
 type Usage struct {
 	CPUUser         time.Duration
 	CPUSystem       time.Duration
@@ -25,10 +26,6 @@ type Usage struct {
 	// Forks refused by an ancestor's pids limit. Linux 6.11 and newer don't
 	// count these for a v2 group: 0.
 	AncestorPidsLimitHits int64
-
-	// Missing names the fields above that this kernel or layout can't give:
-	// they are 0, or for PidsPeak a lower bound.
-	Missing []string
 }
 
 // Since is what was used and hit after before was read. Peaks are those of all
@@ -67,7 +64,6 @@ func (g *Group) CPU() (time.Duration, error) {
 func (g *Group) Usage() (Usage, error) {
 	var u Usage
 	if g.root.mode == ModeNone {
-		u.missing("CPUUser", "CPUSystem")
 		return u, errors.Join(g.readMemory(&u), g.readPids(&u), g.readIO(&u))
 	}
 	err := g.use(func() error {
@@ -87,7 +83,6 @@ func (g *Group) readCPU(u *Usage) error {
 func (g *Group) readMemory(u *Usage) error {
 	h := g.root.limited[ctrlMemory]
 	if h == nil {
-		u.missing("MemoryPeakBytes", "OOMEvents", "OOMKills", "AncestorOOMKills", "ShareOOMKills")
 		return nil
 	}
 	c, errOOM := g.oom.look(false)
@@ -97,7 +92,6 @@ func (g *Group) readMemory(u *Usage) error {
 		u.ShareOOMKills = u.AncestorOOMKills
 	}
 	if !g.root.feat.memoryPeak {
-		u.missing("MemoryPeakBytes")
 		return errOOM
 	}
 	file := "memory.peak"
@@ -112,7 +106,6 @@ func (g *Group) readMemory(u *Usage) error {
 func (g *Group) readPids(u *Usage) error {
 	h := g.root.limited[ctrlPids]
 	if h == nil {
-		u.missing("PidsPeak", "PidsLimitHits", "AncestorPidsLimitHits")
 		return nil
 	}
 	text, errPeak := "", error(nil)
@@ -121,7 +114,6 @@ func (g *Group) readPids(u *Usage) error {
 		u.PidsPeak = parseInt(text)
 	} else {
 		u.PidsPeak = g.pids.peak()
-		u.missing("PidsPeak")
 	}
 	text, err := g.reread(h, "pids.events")
 	u.PidsLimitHits, u.AncestorPidsLimitHits = attributePids(pidsEvidence{
@@ -133,7 +125,6 @@ func (g *Group) readPids(u *Usage) error {
 func (g *Group) readIO(u *Usage) error {
 	h, file := g.root.limited[ctrlIO], g.root.feat.ioBytes
 	if h == nil || file == "" {
-		u.missing("IOReadBytes", "IOWriteBytes")
 		return nil
 	}
 	text, err := g.reread(h, file)
@@ -144,8 +135,6 @@ func (g *Group) readIO(u *Usage) error {
 	}
 	return err
 }
-
-func (u *Usage) missing(fields ...string) { u.Missing = append(u.Missing, fields...) }
 
 // reread is read for files that each call of a kept process reads again.
 func (g *Group) reread(h *hierarchy, file string) (string, error) {
