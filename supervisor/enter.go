@@ -63,7 +63,7 @@ func (s *Supervisor) onRecord(ctx context.Context, p *prepare.Prepared) error {
 // slot waits for one of the call's pool, and then for one of all.
 func (s *Supervisor) slot(ctx context.Context, p *prepare.Prepared) (release func(), err error) {
 	if p.Describes() {
-		return s.describeGate.Acquire(ctx)
+		return s.describeGate.Acquire(ctx, admission.Ask{})
 	}
 	leave, err := s.pools.enter(ctx, p.Request.Pool, p.Request.Share)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Supervisor) slot(ctx context.Context, p *prepare.Prepared) (release fun
 	if p.Request.Reserved {
 		return leave, nil
 	}
-	free, err := s.gate.AcquireFor(ctx, shareOf(p.Request.Share))
+	free, err := s.gate.Acquire(ctx, admission.Ask{Share: shareOf(p.Request.Share)})
 	if err != nil {
 		leave()
 		return nil, err
@@ -83,7 +83,7 @@ func (s *Supervisor) slot(ctx context.Context, p *prepare.Prepared) (release fun
 // Reserve takes a slot for a call of this share that is to start with Reserved, if one is
 // free at once. release gives it back, and must be called once, when the call is Gone.
 func (s *Supervisor) Reserve(share Share) (release func(), ok bool) {
-	return s.gate.TryAcquireFor(shareOf(share))
+	return s.gate.Try(admission.Ask{Share: shareOf(share)})
 }
 
 func shareOf(s Share) admission.Share {

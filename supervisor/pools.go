@@ -31,7 +31,7 @@ func (p *pools) enter(ctx context.Context, of Pool, share Share) (leave func(), 
 		return func() {}, nil
 	}
 	gate := p.join(of)
-	release, err := gate.AcquireFor(ctx, admission.Share{Key: share.Key}) // its quota is of all calls
+	release, err := gate.Acquire(ctx, admission.Ask{Share: admission.Share{Key: share.Key}}) // its quota is of all calls
 	if err != nil {
 		p.quit(of, gate)
 		return nil, err

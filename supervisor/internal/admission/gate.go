@@ -3,6 +3,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,13 +66,22 @@ type Gate struct {
 	again   bool                 // lookAgain is to come
 }
 
-// waiter is a call that wants so many slots.
+// Ask is what a call wants of a Gate.
+type Ask struct {
+	Share Share
+	// Slots are how many at once, of those that there are; 0 is one.
+	Slots int
+	// Weight lets it in ahead of all that wait with less.
+	Weight int64
+	// Wait is the longest that it waits; 0 is the Gate's own.
+	Wait time.Duration
+}
+
+// waiter is a call that wants slots.
 type waiter struct {
-	share  Share
-	slots  int
-	weight int64
-	turn   chan struct{} // closed when it has its slots, or has lost its place
-	lost   error         // why, set before; the Gate's
+	Ask
+	turn chan struct{} // closed when it has its slots, or has lost its place
+	lost error         // why, set before; the Gate's
 }
 
 // New makes a Gate.
@@ -81,21 +91,14 @@ func New(limits Limits) *Gate {
 
 var errWaited = errors.New("waited too long")
 
-// Acquire waits for a slot. release gives it back and must be called once;
-// never, for a call whose processes could not be killed. Errors are
-// *OverloadedError and ctx's cause.
-func (g *Gate) Acquire(ctx context.Context) (release func(), err error) {
-	return g.AcquireFor(ctx, Share{})
+func (g *Gate) waiter(a Ask) *waiter {
+	a.Slots, a.Wait = min(max(a.Slots, 1), g.limits.Running), cmp.Or(a.Wait, g.limits.Wait)
+	return &waiter{Ask: a, turn: make(chan struct{})}
 }
 
-// AcquireFor is Acquire for one of several who share the slots.
-func (g *Gate) AcquireFor(ctx context.Context, share Share) (release func(), err error) {
-	return g.acquire(ctx, &waiter{slots: 1, share: share}, g.limits.Wait)
-}
-
-// TryAcquireFor is AcquireFor that does not wait: ok is false where no slot is free for it.
-func (g *Gate) TryAcquireFor(share Share) (release func(), ok bool) {
-	w := &waiter{slots: 1, share: share, turn: make(chan struct{})}
+// Try is Acquire that does not wait: ok is false where no slot is free for it.
+func (g *Gate) Try(a Ask) (release func(), ok bool) {
+	w := g.waiter(a)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, w)
@@ -107,23 +110,15 @@ func (g *Gate) TryAcquireFor(share Share) (release func(), ok bool) {
 	return func() { g.release(w) }, true
 }
 
-// AcquireByWeight is AcquireFor ahead of all that wait with less weight. Others have 0.
-func (g *Gate) AcquireByWeight(ctx context.Context, share Share, weight int64) (release func(), err error) {
-	return g.acquire(ctx, &waiter{slots: 1, share: share, weight: weight}, g.limits.Wait)
-}
-
-// AcquireSlots is Acquire for several slots at once, of those that there are, and
-// with a wait of its own.
-func (g *Gate) AcquireSlots(ctx context.Context, slots int, wait time.Duration) (release func(), err error) {
-	return g.acquire(ctx, &waiter{slots: min(slots, g.limits.Running)}, wait)
-}
-
-func (g *Gate) acquire(ctx context.Context, w *waiter, wait time.Duration) (release func(), err error) {
+// Acquire waits for slots. release gives them back and must be called once;
+// never, for a call whose processes could not be killed. Errors are
+// *OverloadedError and ctx's cause.
+func (g *Gate) Acquire(ctx context.Context, a Ask) (release func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	w := g.waiter(a)
 	release = func() { g.release(w) }
-	w.turn = make(chan struct{})
 	if err := g.enter(w); err != nil {
 		return nil, err
 	}
@@ -132,7 +127,7 @@ func (g *Gate) acquire(ctx context.Context, w *waiter, wait time.Duration) (rele
 		return release, w.lost
 	default:
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, errWaited)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.Wait, errWaited)
 	defer cancel()
 	select {
 	case <-w.turn:
@@ -145,8 +140,8 @@ func (g *Gate) acquire(ctx context.Context, w *waiter, wait time.Duration) (rele
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
 		return nil, cause
 	}
-	why, quota := g.busy(w.share)
-	return nil, &OverloadedError{fmt.Sprintf("no slot became free within %s: %s", wait, why), quota}
+	why, quota := g.busy(w.Share)
+	return nil, &OverloadedError{fmt.Sprintf("no slot became free within %s: %s", w.Wait, why), quota}
 }
 
 // busy says what stands in the way of a call, and whether that is its share's quota.
@@ -185,9 +180,9 @@ func (g *Gate) enter(w *waiter) error {
 	if !slices.Contains(g.waiting, w) {
 		return nil
 	}
-	if own := g.places(w.share.Key); w.share.Waiting > 0 && own > w.share.Waiting {
+	if own := g.places(w.Share.Key); w.Share.Waiting > 0 && own > w.Share.Waiting {
 		g.remove(w)
-		return &OverloadedError{fmt.Sprintf("%s has %d calls waiting, which is its quota (access: quota: waiting): make fewer at once, or try again when one has ended", w.share.Key, own-1), true}
+		return &OverloadedError{fmt.Sprintf("%s has %d calls waiting, which is its quota (access: quota: waiting): make fewer at once, or try again when one has ended", w.Share.Key, own-1), true}
 	}
 	if len(g.waiting) <= g.limits.Queue {
 		return nil
@@ -206,7 +201,7 @@ func (g *Gate) enter(w *waiter) error {
 // places is how many a key has in the queue.
 func (g *Gate) places(key string) (n int) {
 	for _, w := range g.waiting {
-		if w.share.Key == key {
+		if w.Share.Key == key {
 			n++
 		}
 	}
@@ -216,9 +211,9 @@ func (g *Gate) places(key string) (n int) {
 // greediest is the newest call of the share with the most places; with as many as
 // another, the one that has just come.
 func (g *Gate) greediest(newest *waiter) *waiter {
-	out, most := newest, g.places(newest.share.Key)
+	out, most := newest, g.places(newest.Share.Key)
 	for _, w := range g.waiting {
-		if n := g.places(w.share.Key); n > most || n == most && w.share.Key == out.share.Key {
+		if n := g.places(w.Share.Key); n > most || n == most && w.Share.Key == out.Share.Key {
 			out, most = w, n
 		}
 	}
@@ -245,22 +240,22 @@ func (g *Gate) leave(w *waiter) bool {
 func (g *Gate) release(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.running -= w.slots
-	if g.taken[w.share.Key] -= w.slots; g.taken[w.share.Key] == 0 {
-		delete(g.taken, w.share.Key)
-		g.called[w.share.Key] = time.Now()
+	g.running -= w.Slots
+	if g.taken[w.Share.Key] -= w.Slots; g.taken[w.Share.Key] == 0 {
+		delete(g.taken, w.Share.Key)
+		g.called[w.Share.Key] = time.Now()
 	}
 	g.admit()
 }
 
 // admit hands free slots to the calls that are next.
 func (g *Gate) admit() {
-	for w := g.next(); w != nil && g.running+w.slots <= g.limits.Running; w = g.next() {
-		if g.taken[w.share.Key] == 0 {
-			g.called[w.share.Key] = time.Now()
+	for w := g.next(); w != nil && g.running+w.Slots <= g.limits.Running; w = g.next() {
+		if g.taken[w.Share.Key] == 0 {
+			g.called[w.Share.Key] = time.Now()
 		}
-		g.running += w.slots
-		g.taken[w.share.Key] += w.slots
+		g.running += w.Slots
+		g.taken[w.Share.Key] += w.Slots
 		g.remove(w)
 		close(w.turn)
 	}
@@ -322,8 +317,8 @@ func (g *Gate) next() (first *waiter) {
 	left := g.left()
 	for _, w := range g.waiting {
 		switch {
-		case !g.within(w.share, w.slots), g.taken[w.share.Key] > 0 && g.running >= g.limits.Running-g.beside(w.share.Key, left):
-		case first == nil, w.weight > first.weight, w.weight == first.weight && g.taken[w.share.Key] < g.taken[first.share.Key]:
+		case !g.within(w.Share, w.Slots), g.taken[w.Share.Key] > 0 && g.running >= g.limits.Running-g.beside(w.Share.Key, left):
+		case first == nil, w.Weight > first.Weight, w.Weight == first.Weight && g.taken[w.Share.Key] < g.taken[first.Share.Key]:
 			first = w
 		}
 	}

@@ -13,14 +13,14 @@ import (
 func TestGateAdmitsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Running: 1, Queue: 3, Wait: time.Hour})
-		release, err := g.Acquire(t.Context())
+		release, err := g.Acquire(t.Context(), Ask{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		order := make(chan int, 3)
 		for i := range 3 {
 			go func() {
-				release, err := g.Acquire(t.Context())
+				release, err := g.Acquire(t.Context(), Ask{})
 				if err != nil {
 					t.Error(err)
 					return
@@ -30,7 +30,7 @@ func TestGateAdmitsInOrder(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if _, err := g.Acquire(t.Context()); !isOverloaded(err) {
+		if _, err := g.Acquire(t.Context(), Ask{}); !isOverloaded(err) {
 			t.Errorf("a fifth call: %v", err)
 		}
 		release()
@@ -54,19 +54,19 @@ func isOverloaded(err error) bool {
 func TestGateWaitsOnlySoLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Running: 1, Queue: 1, Wait: 10 * time.Second})
-		release, _ := g.Acquire(t.Context())
+		release, _ := g.Acquire(t.Context(), Ask{})
 		began := time.Now()
-		if _, err := g.Acquire(t.Context()); !isOverloaded(err) || time.Since(began) != 10*time.Second {
+		if _, err := g.Acquire(t.Context(), Ask{}); !isOverloaded(err) || time.Since(began) != 10*time.Second {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("why")
 		time.AfterFunc(time.Second, func() { cancel(why) })
-		if _, err := g.Acquire(ctx); !errors.Is(err, why) {
+		if _, err := g.Acquire(ctx, Ask{}); !errors.Is(err, why) {
 			t.Errorf("cancelled: %v", err)
 		}
 		release()
-		if release, err := g.Acquire(t.Context()); err != nil {
+		if release, err := g.Acquire(t.Context(), Ask{}); err != nil {
 			t.Error(err)
 		} else {
 			release()
@@ -79,7 +79,7 @@ func TestGateWaitsOnlySoLong(t *testing.T) {
 func TestGateWithSeveralSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Running: 3, Queue: 9, Wait: time.Hour})
-		small, _ := g.Acquire(t.Context())
+		small, _ := g.Acquire(t.Context(), Ask{})
 		var mu sync.Mutex
 		var order []string
 		admitted := func() string {
@@ -89,7 +89,7 @@ func TestGateWithSeveralSlots(t *testing.T) {
 		}
 		want := func(name string, slots int) {
 			go func() {
-				release, err := g.AcquireSlots(t.Context(), slots, g.limits.Wait)
+				release, err := g.Acquire(t.Context(), Ask{Slots: slots})
 				if err != nil {
 					t.Error(err)
 					return
@@ -126,13 +126,13 @@ func TestGateWithSeveralSlots(t *testing.T) {
 func TestGateLeavingLetsOthersIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Running: 2, Queue: 9, Wait: time.Hour})
-		_, _ = g.Acquire(t.Context())
+		_, _ = g.Acquire(t.Context(), Ask{})
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = g.AcquireSlots(ctx, 2, g.limits.Wait) }()
+		go func() { _, _ = g.Acquire(ctx, Ask{Slots: 2}) }()
 		synctest.Wait()
 		admitted := false
 		go func() {
-			_, err := g.Acquire(t.Context())
+			_, err := g.Acquire(t.Context(), Ask{})
 			admitted = err == nil
 		}()
 		synctest.Wait()
@@ -148,20 +148,20 @@ func TestGateLeavingLetsOthersIn(t *testing.T) {
 }
 
 // Who does not wait has a slot that is free, and takes neither a place nor another's turn.
-func TestTryAcquire(t *testing.T) {
+func TestTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Running: 1, Queue: 1, Wait: time.Hour})
-		release, ok := g.TryAcquireFor(Share{})
+		release, ok := g.Try(Ask{})
 		if !ok {
 			t.Fatal("a free slot is not to be had")
 		}
 		waited := make(chan error, 1)
 		go func() {
-			_, err := g.Acquire(t.Context())
+			_, err := g.Acquire(t.Context(), Ask{})
 			waited <- err
 		}()
 		synctest.Wait()
-		if _, ok := g.TryAcquireFor(Share{}); ok {
+		if _, ok := g.Try(Ask{}); ok {
 			t.Error("a slot that is taken is had twice")
 		}
 		if running, waiting := g.Load(); running != 1 || waiting != 1 {

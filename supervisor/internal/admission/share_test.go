@@ -16,7 +16,7 @@ type wants struct {
 
 func (w wants) call(t *testing.T, g *Gate, name string, share Share) {
 	go func() {
-		release, err := g.AcquireFor(t.Context(), share)
+		release, err := g.Acquire(t.Context(), Ask{Share: share})
 		if err != nil {
 			w.got <- name + " refused: " + err.Error()
 			return
@@ -177,7 +177,7 @@ func TestAFourthOfTheSlotsIsLeftAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Running: 8, Queue: 100, Wait: time.Minute, LeaveFor: time.Second})
 		for i := range 8 {
-			release, err := g.AcquireFor(t.Context(), Share{Key: fmt.Sprint("quiet ", i)})
+			release, err := g.Acquire(t.Context(), Ask{Share: Share{Key: fmt.Sprint("quiet ", i)}})
 			if err != nil {
 				t.Fatal(err)
 			}

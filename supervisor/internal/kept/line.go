@@ -172,7 +172,7 @@ func (l *Line) Enter(ctx context.Context, shared bool, wait time.Duration) (leav
 	if shared {
 		slots = 1
 	}
-	leave, err = l.gate.AcquireSlots(ctx, slots, wait)
+	leave, err = l.gate.Acquire(ctx, admission.Ask{Slots: slots, Wait: wait})
 	if _, full := errors.AsType[*admission.OverloadedError](err); full {
 		err = outcome.Refuse(api.StatusOverloaded, api.ReasonKeep, errInUse)
 	}

@@ -44,11 +44,11 @@ func NewStarts() Starts {
 
 // begin waits for a turn; over gives it back.
 func (s Starts) begin(ctx context.Context, pool spec.Pool, weight int64) (over func(), err error) {
-	var share admission.Share
+	ask := admission.Ask{Weight: cmp.Or(weight, defaultCPUWeight)}
 	if pool.Running > 0 {
-		share = admission.Share{Key: "pool " + pool.Name, Running: max(1, pace.CPUs/poolPerCPUs)}
+		ask.Share = admission.Share{Key: "pool " + pool.Name, Running: max(1, pace.CPUs/poolPerCPUs)}
 	}
-	release, err := s.gate.AcquireByWeight(ctx, share, cmp.Or(weight, defaultCPUWeight))
+	release, err := s.gate.Acquire(ctx, ask)
 	if err != nil {
 		return nil, err
 	}
