@@ -303,6 +303,9 @@ func withoutLinks(path string) string {
 	return path
 }
 
+// Real follows all links in what exists of an absolute path, whatever their owner.
+func Real(path string) string { return lookup.Real(path) }
+
 // Within says whether path is dir or below it. Both are absolute and clean, as filepath.Clean
 // has them.
 func Within(path, dir string) bool {

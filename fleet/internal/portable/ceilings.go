@@ -74,18 +74,7 @@ func (c Ceilings) Supervisor(worker string) supervisor.Ceiling {
 // Shows says whether calls may be granted a path, also one that is still to be made.
 func (c Ceilings) Shows(path string) bool {
 	path, err := filepath.Abs(path)
-	return err == nil && c.lets(leadsTo(path), false)
-}
-
-// leadsTo follows the links in what exists of a path.
-func leadsTo(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if parent := filepath.Dir(path); parent != path {
-		return filepath.Join(leadsTo(parent), filepath.Base(path))
-	}
-	return path
+	return err == nil && c.lets(sandbox.Real(path), false)
 }
 
 // lets says whether calls may be granted what is at a real path.
@@ -94,7 +83,7 @@ func (c Ceilings) lets(path string, write bool) bool {
 	if !write {
 		allowed = slices.Concat(c.Read, c.Write)
 	}
-	return slices.ContainsFunc(allowed, func(one string) bool { return sandbox.Within(path, leadsTo(one)) })
+	return slices.ContainsFunc(allowed, func(one string) bool { return sandbox.Within(path, sandbox.Real(one)) })
 }
 
 func (c Ceilings) checkLimits(l supervisor.Limits) error {
