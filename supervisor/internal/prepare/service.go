@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/text"
-	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
@@ -25,7 +24,7 @@ type Service struct {
 }
 
 // openService makes the call's socket, if it is to have one.
-func (n *preparation) openService(policy sandbox.Resolved) error {
+func (n *preparation) openService() error {
 	switch {
 	case n.Request.Host == nil || n.Work != ForCall:
 		return nil
@@ -41,7 +40,7 @@ func (n *preparation) openService(policy sandbox.Resolved) error {
 		return outcome.HostFailure(fmt.Errorf("cannot make the socket for the call's turns: %w", text.Cause(err)))
 	}
 	n.Service = &Service{Listener: listener, path: path, seen: path, close: sync.OnceFunc(func() { _ = listener.Close() })}
-	if policy.Confines() {
+	if n.Policy.Confines() {
 		n.Service.seen = hiddenSocket
 	}
 	return nil

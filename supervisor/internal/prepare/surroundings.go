@@ -38,27 +38,26 @@ func (n *preparation) surround() error {
 		return err
 	}
 	n.Warnings = append(n.Warnings, resolved.Warnings()...)
-	if err := n.keepOwn(&resolved, n.Work); err != nil {
+	if err := n.keepOwn(&n.Policy, n.Work); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
-	n.Policy = resolved // with what is covered in its grants
-	if err := n.openFilesTo(resolved); err != nil {
+	if err := n.openFilesTo(); err != nil {
 		return err
 	}
-	if err := n.openService(resolved); err != nil {
+	if err := n.openService(); err != nil {
 		return err
 	}
-	programs, err := n.programs(resolved)
+	programs, err := n.programs()
 	if err != nil {
 		return err
 	}
-	if n.Plan, err = resolved.Plan(n.Features(), n.task(programs)); err != nil {
+	if n.Plan, err = n.Policy.Plan(n.Features(), n.task(programs)); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, planReason(err), err)
 	}
 	if n.NoCgroup && !n.Plan.Confined() {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, errHeldByNothing)
 	}
-	return n.findDir(resolved)
+	return n.findDir()
 }
 
 // planReason tells what the host lacks from what cannot be meant.
@@ -81,22 +80,22 @@ func (n *preparation) task(programs []sandbox.Program) sandbox.Task {
 
 // programs are the executables that must be shown to the call: copies from the
 // store, whose bytes are the ones that were hashed.
-func (n *preparation) programs(policy sandbox.Resolved) ([]sandbox.Program, error) {
+func (n *preparation) programs() ([]sandbox.Program, error) {
 	if n.Request.Command != nil {
-		return n.commandPrograms(policy)
+		return n.commandPrograms()
 	}
-	if !policy.Confines() {
+	if !n.Policy.Confines() {
 		n.Path = n.Binary.Stored
 		return nil, nil
 	}
-	n.Path = visiblePath(n.Binary.Path, policy)
+	n.Path = visiblePath(n.Binary.Path, n.Policy)
 	return append(n.servicePrograms(), sandbox.Program{Source: n.Binary.Stored, Target: n.Path}), nil
 }
 
 // commandPrograms are those of a plain command; what runs it is in every call.
-func (n *preparation) commandPrograms(policy sandbox.Resolved) ([]sandbox.Program, error) {
+func (n *preparation) commandPrograms() ([]sandbox.Program, error) {
 	n.Path = sandbox.CommandAdapter
-	if err := n.placeCommand(policy); err != nil || !policy.Confines() {
+	if err := n.placeCommand(); err != nil || !n.Policy.Confines() {
 		return nil, err
 	}
 	list := n.servicePrograms()
@@ -131,9 +130,9 @@ func visiblePath(path string, policy sandbox.Resolved) string {
 // placeCommand finds the command on the host where the call could not find it
 // by itself: a path, a name of the caller's own PATH, or one whose hash is to be
 // checked. It is copied only if it is not run from where it is.
-func (n *preparation) placeCommand(policy sandbox.Resolved) error {
+func (n *preparation) placeCommand() error {
 	want := n.Request.SHA256
-	path, err := n.commandPath(policy)
+	path, err := n.commandPath()
 	if err != nil || path == "" && want == "" {
 		return err
 	}
@@ -143,7 +142,7 @@ func (n *preparation) placeCommand(policy sandbox.Resolved) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonNotFound, err)
 	}
-	if want == "" && (!policy.Confines() || n.Features().Runtime(path) || policy.Covers(path)) {
+	if want == "" && (!n.Policy.Confines() || n.Features().Runtime(path) || n.Policy.Covers(path)) {
 		n.command.Path = path
 		return nil
 	}
@@ -156,14 +155,14 @@ func (n *preparation) placeCommand(policy sandbox.Resolved) error {
 	if err := found.Check(want); err != nil {
 		return err
 	}
-	found.Path = visiblePath(found.Path, policy)
+	found.Path = visiblePath(found.Path, n.Policy)
 	n.command = found
 	return nil
 }
 
 // commandPath is where the host has a command that is not simply in the call's
 // PATH; empty if it is.
-func (n *preparation) commandPath(policy sandbox.Resolved) (string, error) {
+func (n *preparation) commandPath() (string, error) {
 	name := n.Request.Command.Argv[0]
 	if strings.Contains(name, "/") {
 		if n.Request.Dir != "" && !filepath.IsAbs(name) {
@@ -174,7 +173,7 @@ func (n *preparation) commandPath(policy sandbox.Resolved) (string, error) {
 		}
 		return name, nil
 	}
-	if !policy.Confines() || name == "" {
+	if !n.Policy.Confines() || name == "" {
 		return "", nil
 	}
 	for _, dir := range filepath.SplitList(sandbox.Path) {
@@ -198,7 +197,7 @@ func wrongHash(found Binary, want string) error {
 
 // findDir settles the working directory: what was asked for, else the host's
 // own where the call sees it or something in it, else the workspace.
-func (n *preparation) findDir(policy sandbox.Resolved) (err error) {
+func (n *preparation) findDir() (err error) {
 	dir := n.Request.Dir
 	if dir == "" {
 		here, err := os.Getwd()
@@ -206,7 +205,7 @@ func (n *preparation) findDir(policy sandbox.Resolved) (err error) {
 			return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot find the working directory: %w: change to a folder that exists", err))
 		}
 		dir = here
-		if n.Plan.Confined() && !policy.Covers(dir) && (dir == "/" || !policy.Holds(dir)) {
+		if n.Plan.Confined() && !n.Policy.Covers(dir) && (dir == "/" || !n.Policy.Holds(dir)) {
 			dir = sandbox.Workspace
 		}
 	}
@@ -217,7 +216,7 @@ func (n *preparation) findDir(policy sandbox.Resolved) (err error) {
 	if n.Plan.Confined() && sandbox.OwnFolder(dir) {
 		return nil
 	}
-	if n.Plan.Confined() && !policy.Covers(dir) && !policy.Holds(dir) {
+	if n.Plan.Confined() && !n.Policy.Covers(dir) && !n.Policy.Holds(dir) {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
 	}
 	return checkDir(dir)
