@@ -110,13 +110,6 @@ func (p *Process) orphaned(ctx context.Context) error {
 // stillborn says whether it is certain that no tool was or will be started.
 func (p *Process) stillborn() bool { return closed(p.born) && p.pidfd == nil && !p.begun }
 
-// discard gives up a start: what is born yet or still to be born finds its
-// control socket closed, and ends.
-func (p *Process) discard() {
-	_ = p.control.Close()
-	go p.Release()
-}
-
 // PID is the launcher's process id. A signal to the tree's members must leave
 // it out.
 func (p *Process) PID() int { return p.pid }
@@ -233,7 +226,8 @@ func (p *Process) free() {
 }
 
 // Abandon gives up a tree that cannot be killed: its goroutine and its user
-// stay until the kernel lets go of it, nothing else does.
+// stay until the kernel lets go of it, nothing else does. What is still to be born
+// finds its control socket closed, and ends.
 func (p *Process) Abandon() {
 	_ = p.control.Close()
 	go p.Release()

@@ -154,7 +154,7 @@ func (h *Host) start(ctx context.Context, spec Spec) (p *Process, again bool, er
 	if again = gone || p.stillborn() && zygote.worn(); again {
 		h.retire(zygote)
 	}
-	p.discard()
+	p.Abandon()
 	return nil, again, spec.explain(err)
 }
 
