@@ -256,8 +256,7 @@ func (f *Fleet) startsHere(ctx context.Context, c *Call, r supervisor.Request, m
 // have waited for one before c; all of these where c is nil. A call that may wait for something
 // else is not to have one meanwhile: it gets its slot when it starts.
 func (f *Fleet) slotHere(c *remote, r *supervisor.Request) (release func(), ok bool) {
-	h := f.host.Health()
-	if !f.local() || f.config.Supervisor.Admission.Slots()-h.Running-h.Waiting <= f.waitHere(c) {
+	if !f.local() || f.host.Free() <= f.waitHere(c) {
 		return nil, false
 	}
 	if r.Keep != nil || r.Lock != (supervisor.Lock{}) || r.Pool.Running > 0 {

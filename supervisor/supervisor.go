@@ -265,6 +265,7 @@ type Sandboxes struct {
 // Health is what a model may know of the host: its load.
 type Health struct {
 	Running int `json:"running"`
+	// Waiting wait for a slot, for one of their Pool, or for a tool's data.
 	Waiting int `json:"waiting"`
 	// Stuck as in Host.
 	Stuck int `json:"stuck"`
@@ -272,23 +273,26 @@ type Health struct {
 
 // Health returns the load.
 func (s *Supervisor) Health() Health {
-	h := Health{Stuck: int(s.stuck.Load())}
-	h.Running, h.Waiting = s.load()
-	return h
+	running, waiting := s.gate.Load()
+	return Health{Running: running, Waiting: waiting + int(s.locking.Load()) + s.pools.waiting(), Stuck: int(s.stuck.Load())}
 }
 
-// load counts the calls that run, and those that wait for whatever a call waits for.
-func (s *Supervisor) load() (running, waiting int) {
-	running, waiting = s.gate.Load()
-	return running, waiting + int(s.locking.Load()) + s.pools.waiting()
+// Free is how many slots are left, now and for those that wait for one: less than none where
+// these are more. Calls that wait for one of their Pool take none.
+func (s *Supervisor) Free() int {
+	running, waiting := s.gate.Load()
+	return s.config.Admission.Slots() - running - waiting - int(s.locking.Load())
 }
 
 // Host describes the machine and the load.
 func (s *Supervisor) Host() Host {
-	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings()}
-	h.Running, h.Waiting = s.load()
+	load := s.Health()
+	h := Host{
+		Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings(),
+		Running: load.Running, Waiting: load.Waiting, Stuck: load.Stuck,
+	}
 	h.Sandboxes.Waiting, h.Sandboxes.Taken = s.maker.Spares.Load()
-	h.Kept, h.Prestarted, h.Stuck = s.kept.Load(), s.kept.Parked(), int(s.stuck.Load())
+	h.Kept, h.Prestarted = s.kept.Load(), s.kept.Parked()
 	return h
 }
 
