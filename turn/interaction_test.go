@@ -283,9 +283,9 @@ func TestWaitsAreSet(t *testing.T) {
 						t.Errorf("%s, %s, warnings %q", r.Status, r.Reason, r.Warnings)
 					}
 				default:
-					outcome, _, warning, err := turn.Ask(t.Context(), Question{Kind: test.kind, Prompt: "?", Timeout: test.asked, Tool: "work"})
-					if (err != nil) != (test.want == 0) || err == nil && outcome != api.OutcomeTimedOut || (warning != "") != test.warns {
-						t.Errorf("%s, warning %q, %v", outcome, warning, err)
+					r, err := turn.Raise(t.Context(), Question{Kind: test.kind, Prompt: "?", Timeout: test.asked, Tool: "work"})
+					if (err != nil) != (test.want == 0) || err == nil && r.Outcome != api.OutcomeTimedOut || (r.Warning != "") != test.warns {
+						t.Errorf("%+v, %v", r, err)
 					}
 				}
 				if took := time.Since(began); took != test.want {
@@ -313,7 +313,7 @@ func TestPendingInteractionsAreInOrder(t *testing.T) {
 		turn := w.begin(t, Spec{})
 		for i := range 8 {
 			go func() {
-				_, _, _, _ = turn.Ask(t.Context(), Question{Kind: api.KindConfirm, Prompt: "?", Timeout: time.Duration(60-i) * time.Second})
+				_, _ = turn.Raise(t.Context(), Question{Kind: api.KindConfirm, Prompt: "?", Timeout: time.Duration(60-i) * time.Second})
 			}()
 		}
 		synctest.Wait()

@@ -37,24 +37,13 @@ type Question struct {
 // maxRaised bounds the questions of a turn's host that wait for an answer.
 const maxRaised = 64
 
-// Ask puts a question of the host's own to a human and waits for what comes of
+// Raise puts a question of the host's own to a human and waits for what comes of
 // it: one of the outcomes, and with OutcomeAnswered the answer. In a headless
-// turn it doesn't wait: the outcome is OutcomeHeadless, and the answer's Value
-// the default that the schema declares, if any. When ctx or the turn ends the
-// outcome is OutcomeCancelled. warning describes a timeout that was clamped;
-// an error says why the question cannot be put, or that the turn is over.
-func (t *Turn) Ask(ctx context.Context, q Question) (outcome string, a api.Answer, warning string, err error) {
-	s, warning, err := t.raiseQuestion(ctx, q)
-	return s.outcome, s.answer, warning, err
-}
-
-// Raise is Ask with the id of the interaction.
+// turn it doesn't wait: the outcome is OutcomeHeadless, and the Value the default
+// that the schema declares, if any. When ctx or the turn ends the outcome is
+// OutcomeCancelled. Warning describes a timeout that was clamped; an error says
+// why the question cannot be put, or that the turn is over.
 func (t *Turn) Raise(ctx context.Context, q Question) (api.Raised, error) {
-	s, warning, err := t.raiseQuestion(ctx, q)
-	return api.Raised{InteractionID: s.id, Outcome: s.outcome, Approve: s.answer.Approve, Value: s.answer.Value, By: s.answer.By, Warning: warning}, err
-}
-
-func (t *Turn) raiseQuestion(ctx context.Context, q Question) (s settled, warning string, err error) {
 	t.do(func() {
 		if tool, ok := t.batch.toolOf(q.CallID); ok {
 			q.Tool = tool
@@ -69,7 +58,7 @@ func (t *Turn) raiseQuestion(ctx context.Context, q Question) (s settled, warnin
 		err = q.check()
 	}
 	if err != nil {
-		return settled{}, "", err
+		return api.Raised{}, err
 	}
 	i := api.Interaction{
 		CallID: q.CallID, Tool: q.Tool, Kind: q.Kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret || q.Kind == api.KindPassword, Host: true,
@@ -77,11 +66,11 @@ func (t *Turn) raiseQuestion(ctx context.Context, q Question) (s settled, warnin
 	s, open := t.await(ctx, t.do, &pending{Interaction: i, wait: wait}, func() bool { err = t.checkRaise(q); return err == nil }, func() {})
 	switch {
 	case !open:
-		return settled{}, "", errOver
+		return api.Raised{}, errOver
 	case err != nil:
-		return settled{}, "", err
+		return api.Raised{}, err
 	}
-	return s, warning, nil
+	return api.Raised{InteractionID: s.id, Outcome: s.outcome, Approve: s.answer.Approve, Value: s.answer.Value, By: s.answer.By, Warning: warning}, nil
 }
 
 // check says what keeps a question from being one.

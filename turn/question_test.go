@@ -271,25 +271,25 @@ func TestHostAsks(t *testing.T) {
 		w := newWorld()
 		turn := w.begin(t, Spec{})
 		go answer(t, turn, "", api.Answer{Approve: true, By: "me"})
-		outcome, a, _, err := turn.Ask(t.Context(), Question{Kind: api.KindEscalation, Prompt: "Take over?"})
-		if outcome != api.OutcomeAnswered || !a.Approve || a.By != "me" || err != nil {
-			t.Errorf("%s, %+v, %v", outcome, a, err)
+		r, err := turn.Raise(t.Context(), Question{Kind: api.KindEscalation, Prompt: "Take over?"})
+		if r.Outcome != api.OutcomeAnswered || !r.Approve || r.By != "me" || err != nil {
+			t.Errorf("%+v, %v", r, err)
 		}
 		began := time.Now()
-		outcome, _, warning, err := turn.Ask(t.Context(), Question{Kind: api.KindEscalation, Prompt: "And now?", Timeout: time.Second})
-		if took := time.Since(began); outcome != api.OutcomeTimedOut || warning == "" || took != time.Minute || err != nil {
-			t.Errorf("%s after %s, warning %q, %v", outcome, took, warning, err)
+		r, err = turn.Raise(t.Context(), Question{Kind: api.KindEscalation, Prompt: "And now?", Timeout: time.Second})
+		if took := time.Since(began); r.Outcome != api.OutcomeTimedOut || r.Warning == "" || took != time.Minute || err != nil {
+			t.Errorf("%+v after %s, %v", r, took, err)
 		}
-		if _, _, _, err := turn.Ask(t.Context(), Question{Kind: api.KindDeviceCode, Prompt: "Go to"}); err == nil {
+		if _, err := turn.Raise(t.Context(), Question{Kind: api.KindDeviceCode, Prompt: "Go to"}); err == nil {
 			t.Error("a device code without a timeout was taken")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if outcome, _, _, _ := turn.Ask(ctx, Question{Kind: api.KindDeviceCode, Prompt: "Go to", Timeout: time.Minute}); outcome != api.OutcomeCancelled {
-			t.Errorf("%s after the context's end", outcome)
+		if r, _ := turn.Raise(ctx, Question{Kind: api.KindDeviceCode, Prompt: "Go to", Timeout: time.Minute}); r.Outcome != api.OutcomeCancelled {
+			t.Errorf("%s after the context's end", r.Outcome)
 		}
 		turn.End()
-		if _, _, _, err := turn.Ask(t.Context(), Question{Kind: api.KindEscalation, Prompt: "Late"}); err == nil {
+		if _, err := turn.Raise(t.Context(), Question{Kind: api.KindEscalation, Prompt: "Late"}); err == nil {
 			t.Error("a turn that is over asked")
 		}
 	})

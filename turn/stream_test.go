@@ -40,8 +40,8 @@ func TestStreamDuration(t *testing.T) {
 		run(t, turn, Call{ID: "a", Tool: "work", Arguments: []byte(`{"ms":20000,"queue":15000,"slow":10000}`)})
 		go answer(t, turn, "b", api.Answer{Approve: true})
 		run(t, turn, asking("b", "", nil))
-		if outcome, _, _, err := turn.Ask(t.Context(), Question{Kind: api.KindEscalation, Prompt: "?"}); err != nil || outcome != api.OutcomeTimedOut {
-			t.Errorf("%s, %v", outcome, err)
+		if r, err := turn.Raise(t.Context(), Question{Kind: api.KindEscalation, Prompt: "?"}); err != nil || r.Outcome != api.OutcomeTimedOut {
+			t.Errorf("%+v, %v", r, err)
 		}
 		info, _ := turn.Info()
 		if !info.Streaming || info.StreamMs != 35_000 || info.StreamLeftMs != 25_000 || ctx.Err() != nil {
