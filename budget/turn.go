@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Defaults of a [TurnSpec] and a [StreamClock].
+// Defaults of a [TurnSpec].
 const (
 	DefaultMaxCalls       = 50
 	DefaultReserve        = 10 * time.Second
@@ -72,7 +72,7 @@ type Turn struct {
 	tools span // in which calls run
 	human span // in which somebody is waited for
 
-	stream    StreamClock
+	stream    span // in which the model streams
 	streaming bool // the host says so
 	busy      bool // calls are under way, running or not
 }
@@ -112,7 +112,8 @@ func (s span) at(now time.Time) time.Duration {
 func NewTurn(now time.Time, spec TurnSpec) Turn {
 	spec.MaxCalls = orDefault(spec.MaxCalls, DefaultMaxCalls)
 	spec.Reserve = max(cmp.Or(spec.Reserve, DefaultReserve), 0)
-	return Turn{spec: spec, began: now, stream: NewStreamClock(spec.StreamDuration)}
+	spec.StreamDuration = orDefault(spec.StreamDuration, DefaultStreamDuration)
+	return Turn{spec: spec, began: now}
 }
 
 // Refusal says why a call does not fit.
@@ -201,10 +202,10 @@ func (t *Turn) Busy(now time.Time, on bool) {
 func (t *Turn) step(now time.Time) {
 	runs := t.streaming && !t.busy && t.tools.open == 0 && t.human.open == 0
 	switch {
-	case runs && t.stream.round.open == 0:
-		t.stream.Begin(now)
-	case !runs && t.stream.round.open > 0:
-		t.stream.End(now)
+	case runs && t.stream.open == 0:
+		t.stream.enter(now)
+	case !runs && t.stream.open > 0:
+		t.stream.leave(now)
 	}
 }
 
@@ -212,14 +213,16 @@ func (t *Turn) step(now time.Time) {
 func (t *Turn) IsStreaming() bool { return t.streaming }
 
 // StreamTime is how long the model has streamed, StreamLeft how long it may still.
-func (t *Turn) StreamTime(now time.Time) time.Duration { return t.stream.round.at(now) }
+func (t *Turn) StreamTime(now time.Time) time.Duration { return t.stream.at(now) }
 
 // StreamLeft is described with StreamTime.
-func (t *Turn) StreamLeft(now time.Time) time.Duration { return t.stream.Left(now) }
+func (t *Turn) StreamLeft(now time.Time) time.Duration {
+	return max(t.spec.StreamDuration-t.stream.at(now), 0)
+}
 
 // StreamRuns is StreamLeft with whether its clock runs.
 func (t *Turn) StreamRuns(now time.Time) (left time.Duration, runs bool) {
-	return t.stream.Left(now), t.stream.round.open > 0
+	return t.StreamLeft(now), t.stream.open > 0
 }
 
 // Calls counts those that were asked for.
@@ -281,29 +284,4 @@ func (t *Turn) left(now time.Time) (left time.Duration, why Refusal) {
 		}
 	}
 	return left, why
-}
-
-// StreamClock bounds how long a model may stream in one turn: the sum of its
-// round trips, neither tools nor humans among it. A StreamClock is a value and
-// not safe for concurrent use.
-type StreamClock struct {
-	limit time.Duration
-	round span
-}
-
-// NewStreamClock gives a clock with a limit; 0 is 60 s.
-func NewStreamClock(limit time.Duration) StreamClock {
-	return StreamClock{limit: orDefault(limit, DefaultStreamDuration)}
-}
-
-// Begin and End enclose one round trip to the model.
-func (c *StreamClock) Begin(now time.Time) { c.round.enter(now) }
-
-// End ends what Begin began.
-func (c *StreamClock) End(now time.Time) { c.round.leave(now) }
-
-// Left is what remains; check it before each round trip and between chunks. 0
-// means none.
-func (c *StreamClock) Left(now time.Time) time.Duration {
-	return max(c.limit-c.round.at(now), 0)
 }

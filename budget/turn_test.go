@@ -77,7 +77,7 @@ func TestWithoutBoundsAllIsGranted(t *testing.T) {
 func TestClocksAreIndependent(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		turn, stream := NewTurn(zero, TurnSpec{MaxCalls: 1000, Deadline: time.Hour}), NewStreamClock(time.Hour)
+		turn := NewTurn(zero, TurnSpec{MaxCalls: 1000, Deadline: time.Hour, StreamDuration: time.Hour})
 		now := zero
 		var tools, human, streamed time.Duration
 		for range 50 {
@@ -96,16 +96,16 @@ func TestClocksAreIndependent(t *testing.T) {
 				turn.Resumed(now)
 				human += d
 			case 2:
-				stream.Begin(now)
+				turn.Streaming(now, true)
 				now = now.Add(d)
-				stream.End(now)
+				turn.Streaming(now, false)
 				streamed += d
 			}
 		}
 		left, _ := turn.Remaining(now)
 		want := time.Hour - DefaultReserve - tools - streamed
-		if turn.ToolTime(now) != tools || turn.HumanWait(now) != human || stream.Left(now) != time.Hour-streamed || left != want {
-			t.Fatalf("seed %d: tool time %s of %s, human %s of %s, stream left %s, remaining %s of %s", seed, turn.ToolTime(now), tools, turn.HumanWait(now), human, stream.Left(now), left, want)
+		if turn.ToolTime(now) != tools || turn.HumanWait(now) != human || turn.StreamLeft(now) != time.Hour-streamed || left != want {
+			t.Fatalf("seed %d: tool time %s of %s, human %s of %s, stream left %s, remaining %s of %s", seed, turn.ToolTime(now), tools, turn.HumanWait(now), human, turn.StreamLeft(now), left, want)
 		}
 	}
 }
