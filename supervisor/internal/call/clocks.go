@@ -73,7 +73,11 @@ func (o *owner) bells() []bell {
 	case stateRunning:
 		return []bell{{at: o.budgetAt(), ring: o.checkBudget}, {at: o.progressAt, ring: o.beat, loose: true}, {at: o.cpuAt, ring: o.checkCPU}, {at: o.settleAt, ring: o.endAlone}}
 	case stateStopping:
-		return []bell{{at: o.softAt(), ring: o.checkSoft}, {at: o.settleAt, ring: o.endAlone}, {at: o.marks.stop.Add(o.p.Grace), ring: o.trigger(graceElapsed)}}
+		settleAt := o.settleAt
+		if o.streamOver && !o.found.Exited { // it may tidy up for all of its grace
+			settleAt = time.Time{}
+		}
+		return []bell{{at: o.softAt(), ring: o.checkSoft}, {at: settleAt, ring: o.endAlone}, {at: o.marks.stop.Add(o.p.Grace), ring: o.trigger(graceElapsed)}}
 	case stateKilling:
 		return []bell{{at: o.boostAt(), ring: o.boost}, {at: o.killLimit(), ring: o.trigger(survived)}}
 	case stateDraining:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
@@ -245,6 +246,15 @@ func TestOwner(t *testing.T) {
 				}
 			},
 			status: api.StatusCancelled, reason: api.ReasonUser, stage: "term",
+		},
+		"tidies up behind its stream in the grace": {
+			tool: &played{deaf: true, work: func(_ context.Context, tool *played) error {
+				<-tool.told
+				time.AfterFunc(1500*time.Millisecond, func() { tool.die(0) })
+				return host.ErrDisconnected
+			}},
+			then:   func(c *owner) { time.Sleep(time.Second); c.Abort(api.ReasonUser) },
+			status: api.StatusCancelled, reason: api.ReasonUser, stage: "term", elapsed: 2500 * time.Millisecond,
 		},
 		"a question that nobody can be asked": {
 			tool:   &played{work: func(_ context.Context, tool *played) error { return tool.refused("headless") }},
