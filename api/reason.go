@@ -63,7 +63,8 @@ const (
 	ReasonJournal       Reason = "journal"        // it cannot be written
 	ReasonCall          Reason = "call"           // it is malformed, or names no tool
 	ReasonSchema        Reason = "schema"         // its arguments do not fit
-	ReasonArguments     Reason = "arguments"      // the tool says so of them
+	ReasonArguments     Reason = "arguments"      // the tool says so of them, or they are no object
+	ReasonSize          Reason = "size"           // they have too many bytes
 )
 
 // Reasons for which a call of a fleet is lost.

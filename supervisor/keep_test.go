@@ -298,22 +298,24 @@ func TestKeepRefusesWhatMakesNoSense(t *testing.T) {
 func TestKeptProcessesInDisorder(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: times(2, 6, 6), Queue: 500, Wait: time.Minute}})
-	n := times(40, 80, 200)
+	n, seed := times(40, 80, 200), rand.Uint64()
+	t.Logf("seed %d", seed)
 	tools := []string{"echo", "echo", "echo", "count", "fail", "silent", "wait", "late", "exit", "dying", "signal"}
 	var all sync.WaitGroup
 	var unkillable atomic.Int64
 	for i := range n {
 		all.Go(func() {
-			tool := tools[rand.IntN(len(tools))]
+			random := rand.New(rand.NewPCG(seed, uint64(i)))
+			tool := tools[random.IntN(len(tools))]
 			text := fmt.Sprintf("text %d", i)
 			arguments, _ := json.Marshal(map[string]any{"text": text})
 			if tool == "signal" {
 				arguments = []byte(`{"n":9}`)
 			}
 			r := kept(tool, string(arguments), supervisor.Keep{Shared: i%3 > 0, Idle: time.Duration(i%2*40+1) * time.Millisecond, MaxCalls: 10})
-			r.Timeouts, r.Grace = within(time.Duration(1000+rand.IntN(500))*time.Millisecond), 20*time.Millisecond
+			r.Timeouts, r.Grace = within(time.Duration(1000+random.IntN(500))*time.Millisecond), 20*time.Millisecond
 			c := host.Start(t.Context(), r)
-			if rand.IntN(5) == 0 {
+			if random.IntN(5) == 0 {
 				c.Abort(api.ReasonUser)
 			}
 			result := c.Result()

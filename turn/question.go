@@ -253,7 +253,7 @@ func reply(q supervisor.Question, s settled) supervisor.Answer {
 	case s.outcome == api.OutcomeAnswered && len(q.Schema) == 0:
 		return supervisor.Answer{Value: json.RawMessage(strconv.FormatBool(s.answer.Approve))}
 	case s.outcome == api.OutcomeAnswered, s.outcome == api.OutcomeDenied:
-		return supervisor.Answer{Denied: "user"}
+		return supervisor.Answer{Denied: string(api.ReasonUser)}
 	}
 	return supervisor.Answer{Denied: s.outcome}
 }

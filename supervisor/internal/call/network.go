@@ -128,7 +128,7 @@ const maxReached = 256
 
 func whyDenied(a spec.Answer) string {
 	switch a.Denied {
-	case "", "user":
+	case "", string(api.ReasonUser):
 		return "a human has denied it"
 	case api.OutcomeTimedOut:
 		return "nobody has approved it in time"

@@ -101,7 +101,7 @@ func answerOf(call, id string, a spec.Answer) *pluginv1.AnswerRequest {
 	r := &pluginv1.AnswerRequest{CallId: call, InteractionId: id, Outcome: pluginv1.AnswerRequest_OUTCOME_ANSWERED, Value: a.Value}
 	switch a.Denied {
 	case "":
-	case "timeout":
+	case api.OutcomeTimedOut:
 		r.Outcome, r.Reason, r.Value = pluginv1.AnswerRequest_OUTCOME_TIMED_OUT, a.Denied, nil
 	default:
 		r.Outcome, r.Reason, r.Value = pluginv1.AnswerRequest_OUTCOME_DENIED, a.Denied, nil
@@ -200,11 +200,11 @@ func (o *owner) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	refusal := ""
 	switch {
 	case o.p.Request.Ask == nil:
-		refusal = "headless"
+		refusal = api.OutcomeHeadless
 	case unfit != nil:
 		refusal = "the question cannot be passed on: " + unfit.Error()
 	case o.state != stateRunning:
-		refusal = "cancelled"
+		refusal = api.OutcomeCancelled
 	}
 	if refusal != "" {
 		if !o.tool.reply(answerOf(o.p.ID, ask.GetInteractionId(), spec.Answer{Denied: refusal})) {

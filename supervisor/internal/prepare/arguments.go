@@ -22,14 +22,14 @@ import (
 func (n *preparation) boundArguments() error {
 	n.Arguments = orEmpty(n.Request.Arguments)
 	if err := bounded(n.Arguments); err != nil {
-		return outcome.Refuse(api.StatusInvalidArgs, "size", err)
+		return outcome.Refuse(api.StatusInvalidArgs, api.ReasonSize, err)
 	}
 	var err error
 	if n.Arguments, err = fitArguments("the arguments", n.Arguments); err != nil {
-		return outcome.Refuse(api.StatusInvalidArgs, "arguments", err)
+		return outcome.Refuse(api.StatusInvalidArgs, api.ReasonArguments, err)
 	}
 	if n.Request.Meta, err = fitArguments("the _meta", n.Request.Meta); err != nil {
-		return outcome.Refuse(api.StatusInvalidArgs, "arguments", err)
+		return outcome.Refuse(api.StatusInvalidArgs, api.ReasonArguments, err)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (n *preparation) checkTool(ctx context.Context) error {
 	n.Label = cmp.Or(n.Request.Name, tool.GetName())
 	hint, rest, err := budget.Hint(n.Arguments, n.Request.Meta, tool.GetTimeoutArgument())
 	if err != nil {
-		return outcome.Refuse(api.StatusInvalidArgs, "arguments", err)
+		return outcome.Refuse(api.StatusInvalidArgs, api.ReasonArguments, err)
 	}
 	n.Arguments = rest
 	soft, warnings := budget.SoftHint(n.Request.Meta)
@@ -133,7 +133,7 @@ func (n *preparation) buildCommand() error {
 		err = errors.New("they make an empty command")
 	}
 	if err != nil {
-		return outcome.Refuse(api.StatusInvalidArgs, "arguments", err)
+		return outcome.Refuse(api.StatusInvalidArgs, api.ReasonArguments, err)
 	}
 	command := *n.Request.Command
 	command.Argv = append(command.Argv[:1:1], argv[1:]...) // argv[0] is what was looked up
