@@ -39,8 +39,8 @@ type attempt struct {
 	newest  uint64 // of its data in the queue; guarded by that
 }
 
-// isCopy says whether a frame is in the queue already, and notes that it is.
-func (a *attempt) isCopy(f *fleetv1.Frame) bool {
+// markQueued notes that a frame is in the queue, and says whether it was there already.
+func (a *attempt) markQueued(f *fleetv1.Frame) bool {
 	d := f.GetData()
 	if d == nil {
 		return false
@@ -74,7 +74,7 @@ func (q *queue) put(x arrived) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(x.frames) > 0 {
-		if x.frames = slices.DeleteFunc(x.frames, x.a.isCopy); len(x.frames) == 0 {
+		if x.frames = slices.DeleteFunc(x.frames, x.a.markQueued); len(x.frames) == 0 {
 			return true
 		}
 	}

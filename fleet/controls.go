@@ -9,8 +9,8 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// isReady sends the go to the first worker that is, once that is on record.
-func (c *remote) isReady(ctx context.Context, a *attempt, r *fleetv1.Ready) {
+// onReady sends the go to the first worker that is, once that is on record.
+func (c *remote) onReady(ctx context.Context, a *attempt, r *fleetv1.Ready) {
 	first := c.state.Open(a.n)
 	if first {
 		var err error

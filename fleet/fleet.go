@@ -149,7 +149,7 @@ func (f *Fleet) connect() (err error) {
 	}
 	f.conn, err = link.Connect(link.Options{
 		URL: f.config.URL, InProcess: f.config.Engine, CA: f.config.CA, Key: f.config.Key, Name: "caller", Logger: f.config.Logger,
-		Remedies: remedies, Trouble: f.isTroubled,
+		Remedies: remedies, Trouble: f.onTrouble,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot connect to the fleet's engine: %w", err)
@@ -161,8 +161,8 @@ func (f *Fleet) connect() (err error) {
 	return nil
 }
 
-// isTroubled takes why there is no connection to the engine; nil is that there is one.
-func (f *Fleet) isTroubled(why error) {
+// onTrouble takes why there is no connection to the engine; nil is that there is one.
+func (f *Fleet) onTrouble(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {

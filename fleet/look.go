@@ -19,9 +19,9 @@ func (c *remote) giveUp(a *attempt, why string) {
 	}
 }
 
-// notConnected takes the engine's word that nobody got an offer. One that was sent again may
+// onNotConnected takes the engine's word that nobody got an offer. One that was sent again may
 // have got there before, and its place is kept for as long as the worker is heard.
-func (c *remote) notConnected(a *attempt) {
+func (c *remote) onNotConnected(a *attempt) {
 	switch {
 	case c.state.Implied(a.n): // it was sent once
 		c.refused(a, "it is not connected", nil)
@@ -30,9 +30,9 @@ func (c *remote) notConnected(a *attempt) {
 	}
 }
 
-// isForgotten takes it that the worker has nothing on record of an attempt. Without its go
+// onForgotten takes it that the worker has nothing on record of an attempt. Without its go
 // that will not start.
-func (c *remote) isForgotten(a *attempt) {
+func (c *remote) onForgotten(a *attempt) {
 	switch {
 	case c.state.Open(a.n), c.state.Implied(a.n):
 		c.giveUp(a, "it has forgotten the offer")

@@ -249,7 +249,7 @@ func (c *remote) refused(a *attempt, why string, never *fleetv1.Never) {
 func (c *remote) arrive(ctx context.Context, x arrived) {
 	x.a.answered = now()
 	if len(x.frames) == 0 {
-		c.notConnected(x.a)
+		c.onNotConnected(x.a)
 	}
 	for _, f := range x.frames {
 		c.frame(ctx, x.a, f)
@@ -264,9 +264,9 @@ func (c *remote) frame(ctx context.Context, a *attempt, f *fleetv1.Frame) {
 	chosen, has := c.state.Chosen()
 	switch what := f.What.(type) {
 	case *fleetv1.Frame_Ready:
-		c.isReady(ctx, a, what.Ready)
+		c.onReady(ctx, a, what.Ready)
 	case *fleetv1.Frame_Queued:
-		c.isQueued(a, what.Queued)
+		c.onQueued(a, what.Queued)
 	case *fleetv1.Frame_Never:
 		switch {
 		case c.state.Open(a.n), has && chosen == a.n && c.state.Phase() == start.Committed:
@@ -289,7 +289,7 @@ func (c *remote) frame(ctx context.Context, a *attempt, f *fleetv1.Frame) {
 		}
 		c.lose(a, api.ReasonWorkerDied, running)
 	case *fleetv1.Frame_Unknown:
-		c.isForgotten(a)
+		c.onForgotten(a)
 	case *fleetv1.Frame_Data:
 		if has && chosen == a.n {
 			c.state.Started(a.n)

@@ -32,8 +32,8 @@ func (c *remote) silent() (n int) {
 	return n
 }
 
-// isQueued takes it that a worker has no slot, and keeps a place for the call.
-func (c *remote) isQueued(a *attempt, q *fleetv1.Queued) {
+// onQueued takes it that a worker has no slot, and keeps a place for the call.
+func (c *remote) onQueued(a *attempt, q *fleetv1.Queued) {
 	if !c.state.Open(a.n) {
 		return
 	}
