@@ -28,7 +28,7 @@ const (
 	maxShareName = 64 // of its name, what a directory's has
 )
 
-// CheckShare is Check for what groups have together.
+// CheckShare refuses limits that this host cannot enforce on what groups have together.
 func (r *Root) CheckShare(s Share) error {
 	if _, err := r.plan(s.bounds()); err != nil {
 		return fmt.Errorf("limits of %q together: %w", s.Name, err)

@@ -48,7 +48,7 @@ type Pool struct {
 	mu     sync.Mutex
 	lines  map[string]*Line
 	closed bool
-	ending sync.WaitGroup // burials
+	ending sync.WaitGroup // the ends of processes, which Close waits for
 }
 
 // NewPool makes one whose calls wait for a process as limits say, with those of source

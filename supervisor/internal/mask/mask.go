@@ -68,7 +68,7 @@ func (v *Mask) Content(c api.Content) api.Content {
 	return c
 }
 
-// Result goes over what was not veiled when it came.
+// Result hides secrets in what did not go through the Mask when it came.
 func (v *Mask) Result(r *api.Result) {
 	if v.set.Load() == nil {
 		return
