@@ -19,8 +19,9 @@ import (
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
-// Prepared is a request that can be run. Nothing of it changes any more, but that
-// the Mask may be given more to hide, and that it must be closed.
+// Prepared is a request that can be run. What is decided stays so. Until its processes
+// begin, it is still given the Room, and the request's Meta, Events, Ask and Lease; the
+// Mask may be given more to hide at any time. It must be closed.
 type Prepared struct {
 	// Request has its command made of the arguments, where it is a CommandTool's.
 	Request spec.Request
