@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/seqpacket"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
@@ -230,25 +231,14 @@ func (z *zygote) worn() (worn bool) {
 
 // socketPair makes a pair whose one end stays here.
 func socketPair() (*net.UnixConn, *os.File, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, explainPair(err)
+	ours, theirs, err := seqpacket.Pair("control", 0)
+	if err == nil {
+		return ours, theirs, nil
 	}
-	ours := os.NewFile(uintptr(fds[0]), "control")
-	theirs := os.NewFile(uintptr(fds[1]), "control")
-	defer ours.Close()
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		return nil, nil, errors.Join(explainPair(err), theirs.Close())
-	}
-	return conn.(*net.UnixConn), theirs, nil
-}
-
-func explainPair(err error) error {
 	if remedy := Remedy(err); remedy != "" {
-		return fmt.Errorf("cannot make a socket pair: %w; %s", err, remedy)
+		return nil, nil, fmt.Errorf("cannot make a socket pair: %w; %s", err, remedy)
 	}
-	return fmt.Errorf("cannot make a socket pair: %w", err)
+	return nil, nil, fmt.Errorf("cannot make a socket pair: %w", err)
 }
 
 // selfPath names an open file in a way that a child can still execute: the
