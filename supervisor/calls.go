@@ -9,6 +9,7 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/supervisor/internal/call"
+	"github.com/toolhost/toolhost/supervisor/internal/egress"
 	"github.com/toolhost/toolhost/supervisor/internal/kept"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
@@ -97,28 +98,43 @@ func (s *Supervisor) admit(p *prepare.Prepared, err error) (c *call.Call, run fu
 	}, nil
 }
 
+// caller is a call's part in its supervisor. Only the call uses it.
+type caller struct {
+	s     *Supervisor
+	p     *prepare.Prepared
+	line  *kept.Line
+	guest *kept.Guest // nil before there are processes
+}
+
 // base is what a call needs of its supervisor.
 func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
-	var guest *kept.Guest
+	k := &caller{s: s, p: p, line: line}
 	return call.Base{
 		Enter: func(ctx context.Context) (func(), error) { return s.enter(ctx, p, line) },
-		Take: func(c *call.Call) (call.Tree, call.Peer) {
-			if guest = line.Take(c, counts(p)); guest == nil {
-				return nil, nil
-			}
-			if _, _, granted := p.Policy.Grants(); granted { // whose network is to be served first
-				return guest, nil
-			}
-			p.Policy.Close()
-			return guest, guest.Conn()
-		},
-		Start: func(ctx context.Context, c *call.Call) { s.bringUp(ctx, p, line, guest, c) },
-		Reached: func(tree call.Tree, c *call.Call, by time.Time, livesOn, drain bool) *api.Network {
-			return reached(tree, c, p, by, livesOn, drain)
-		},
-		Ending: ending,
-		Load:   s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir, SpillTotal: s.config.SpillTotalBytes,
+		Take:  k.take, Start: k.start, Reached: k.reached, Ending: k.ending,
+		Load: s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir, SpillTotal: s.config.SpillTotalBytes,
 		Tasks: &s.tasks, Log: s.config.Logger,
+	}
+}
+
+func (k *caller) take(c *call.Call) (call.Tree, call.Peer) {
+	if k.guest = k.line.Take(c, counts(k.p)); k.guest == nil {
+		return nil, nil
+	}
+	if _, _, granted := k.p.Policy.Grants(); granted { // whose network is to be served first
+		return k.guest, nil
+	}
+	k.p.Policy.Close()
+	return k.guest, k.guest.Conn()
+}
+
+func (k *caller) reached(c *call.Call, by time.Time, livesOn, drain bool) *api.Network {
+	return egress.Reached(k.guest.Process, k.p, c, by, livesOn, drain)
+}
+
+func (k *caller) ending(by time.Time, drain bool) {
+	if n := k.guest.Network(); n != nil {
+		n.Ending(by, drain)
 	}
 }
 
@@ -130,24 +146,29 @@ func counts(p *prepare.Prepared) int {
 	return 1
 }
 
-// bringUp gives a call a connection to the processes that it was given, or to its own, or
+// start gives a call a connection to the processes that it was given, or to its own, or
 // says why it cannot.
-func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kept.Line, guest *kept.Guest, c *call.Call) {
-	defer p.Policy.Close()
-	if guest != nil {
-		if err := s.arrive(ctx, p, c, guest); err != nil {
-			c.StartFailed(err)
-			return
+func (k *caller) start(ctx context.Context, c *call.Call) {
+	defer k.p.Policy.Close()
+	if k.guest != nil {
+		if n := k.guest.Network(); n != nil {
+			if err := n.Arrive(ctx, k.p, c, c.Launching); err != nil {
+				c.StartFailed(err)
+				return
+			}
 		}
-		c.Connected(guest.Conn())
+		c.Connected(k.guest.Conn())
 		return
 	}
-	made, err := s.maker.Start(ctx, p, c.Log, c, process.Progress{
+	made, err := k.s.maker.Start(ctx, k.p, c.Log, c, process.Progress{
 		Launching: c.Launching,
-		Spawned:   func(made *process.Process) { c.Spawned(line.First(made, c, counts(p))) },
+		Spawned: func(made *process.Process) {
+			k.guest = k.line.First(made, c, counts(k.p))
+			c.Spawned(k.guest)
+		},
 	})
 	if err != nil {
-		s.doubtAfter(ctx, err)
+		k.s.doubtAfter(ctx, err)
 		c.StartFailed(err)
 		return
 	}

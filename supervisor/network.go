@@ -2,26 +2,21 @@ package supervisor
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/network"
-	"github.com/toolhost/toolhost/network/relay"
 	"github.com/toolhost/toolhost/sandbox"
-	"github.com/toolhost/toolhost/supervisor/internal/call"
-	"github.com/toolhost/toolhost/supervisor/internal/kept"
+	"github.com/toolhost/toolhost/supervisor/internal/egress"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
-	"github.com/toolhost/toolhost/supervisor/internal/prepare"
-	"github.com/toolhost/toolhost/supervisor/internal/process"
-	"github.com/toolhost/toolhost/supervisor/spec"
 )
+
+// RelayMain lets the program serve calls with network grants. Call it first in main: in a
+// process that was started as a host's relay it serves and does not return; otherwise it
+// returns at once. Without it calls with network grants are refused.
+func RelayMain() { egress.Main() }
 
 // Ceiling bounds the networks and the files of all calls; the zero value bounds nothing.
 type Ceiling struct {
@@ -127,220 +122,10 @@ func (s *Supervisor) checkPolicy(p sandbox.Resolved) error {
 	if err := cmp.Or(s.config.Ceiling.refusesNetwork(p), s.config.Ceiling.refusesFiles(p)); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
-	if _, _, granted := p.Grants(); granted && !relayOffered.Load() {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, errNoRelay)
-	}
-	return nil
-}
-
-// netSession is the network of one instance, as its relay serves it.
-type netSession struct {
-	relay *relayProcess
-	at    *process.Process
-	id    string
-
-	mu     sync.Mutex
-	ended  *api.Network // what it came to, once it is over
-	visits map[*call.Call]*visit
-	first  *visit // of the call that the process was started for; nil when that is over
-	named  int
-
-	reportMu sync.Mutex              // apart from mu, under which End waits
-	parts    map[string]*api.Network // of the calls that the end has found
-	asks     map[relay.Ask]*asking   // those that are not settled
-}
-
-var _ process.Network = (*netSession)(nil)
-
-// connectNetwork has a relay serve the sockets of a process that starts. Should its tool
-// begin before, what that asks for waits until it is served; where the process is started
-// before its call, until it has that.
-func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error) {
-	if prepared.Work == prepare.ForAhead {
-		if n := (&unserved{sockets: sockets}); !p.SetNetwork(n) {
-			n.End(time.Time{}, false)
-		}
-		return nil, nil
-	}
-	return s.serveNetwork(ctx, prepared, p, sockets, func() {})
-}
-
-// serveNetwork calls opening before anything is served.
-func (s *Supervisor) serveNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets, opening func()) (opened func(context.Context) error, err error) {
-	defer sockets.Close()
-	grants, ask, _ := prepared.Policy.Grants()
-	session := &netSession{at: p, id: prepared.ID, visits: map[*call.Call]*visit{}, first: &visit{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]*asking{}}
-	if err := s.relayFor(ctx, session); err != nil {
-		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
-	}
-	opening()
-	wait, err := session.open(relay.Session{
-		ID: session.id, Grants: grants, Ask: ask, Limits: prepared.Bounds.Network, Deny: s.config.DenyNetworks,
-	}, sockets.Files())
-	if err != nil {
-		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
-	}
-	return func(ctx context.Context) error {
-		if err := wait(ctx); err != nil {
+	if _, _, granted := p.Grants(); granted {
+		if err := egress.Offered(); err != nil {
 			return outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
 		}
-		return nil
-	}, nil
-}
-
-// open gives the process its session. A kill that comes meanwhile ends the session only
-// behind that, or else the relay would serve it for ever.
-func (n *netSession) open(s relay.Session, files []*os.File) (opened func(context.Context) error, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.at.SetNetwork(n) { // and nobody would end it
-		n.leave()
-		return nil, outcome.ErrEndedStarting
 	}
-	return n.relay.client.Open(s, files)
-}
-
-// answerBy bounds the wait for an answer of the relay that may come until by: on a busy
-// machine it is late, and ending it would cost all other calls their connections.
-func answerBy(by time.Time) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), max(answerTime, time.Until(by)))
-}
-
-// End ends the session; nothing of it is left when it returns.
-func (n *netSession) End(by time.Time, drain bool) *api.Network {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ended != nil {
-		return n.ended
-	}
-	ctx, cancel := answerBy(by)
-	defer cancel()
-	got, err := n.relay.client.End(ctx, n.id, drain)
-	if err != nil || got == nil {
-		// What holds its sockets must not outlive the call.
-		if _, answered := errors.AsType[relay.RefusedError](err); !answered && !closed(n.relay.client.Gone()) {
-			n.relay.s.config.Logger.Error("the network relay does not end a call's connections: ending the relay", "error", err)
-			_ = n.relay.client.Close()
-			_ = n.relay.process.Kill()
-		}
-		got = lost(err)
-	}
-	n.ended = got
-	n.leave()
-	return got
-}
-
-// leave is the session's end at its relay, which ends with the last one if it is retired.
-func (n *netSession) leave() {
-	n.relay.mu.Lock()
-	delete(n.relay.sessions, n.id)
-	last := n.relay.retired && len(n.relay.sessions) == 0
-	n.relay.mu.Unlock()
-	if last {
-		_ = n.relay.client.Close()
-	}
-}
-
-// lost returns what is known of a network whose relay has ended.
-func lost(err error) *api.Network {
-	if err == nil {
-		err = relay.ErrGone
-	}
-	return &api.Network{Mode: sandbox.NetworkGrants, Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{}, Error: "network_error: " + err.Error()}
-}
-
-// lastOf is what a session that has ended came to for a call. It is locked.
-func (n *netSession) lastOf(name string) *api.Network {
-	if name == "" {
-		return n.ended
-	}
-	n.reportMu.Lock()
-	defer n.reportMu.Unlock()
-	if part := n.parts[name]; part != nil {
-		return part
-	}
-	return &api.Network{Mode: sandbox.NetworkGrants, Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{}, Error: n.ended.Error}
-}
-
-// reported takes what a call came to whose session ends.
-func (n *netSession) reported(name string, part *api.Network) {
-	n.reportMu.Lock()
-	defer n.reportMu.Unlock()
-	n.parts[name] = part
-}
-
-// sessionOf is nil for a process without network grants.
-func sessionOf(p *process.Process) *netSession {
-	n, _ := p.Network().(*netSession)
-	return n
-}
-
-// of is the call's part of what the session came to, which ends the count for it.
-func (n *netSession) of(c *call.Call, by time.Time, kept bool) *api.Network {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	v := n.part(c)
-	if !kept { // a process made ahead is all the call's own
-		v = &visit{}
-	}
-	r := *n.report(by, v.name)
-	r.Shared = v.shared
-	return &r
-}
-
-// report is what there is so far. The session is locked.
-func (n *netSession) report(by time.Time, name string) *api.Network {
-	if n.ended != nil {
-		return n.lastOf(name)
-	}
-	ctx, cancel := answerBy(by)
-	defer cancel()
-	got, err := n.relay.client.Report(ctx, n.id, name)
-	if err != nil || got == nil {
-		return lost(err)
-	}
-	return got
-}
-
-// reached ends a call's connections, or of a process that lives on says what they
-// came to meanwhile.
-func reached(tree call.Tree, c *call.Call, p *prepare.Prepared, by time.Time, livesOn, drain bool) *api.Network {
-	g, _ := tree.(*kept.Guest)
-	if g == nil || sessionOf(g.Process) == nil {
-		return &api.Network{Mode: p.Plan.Receipt().Network, Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{}}
-	}
-	n := sessionOf(g.Process)
-	if !livesOn {
-		n.End(by, drain)
-	}
-	return n.of(c, by, p.Request.Keep != nil)
-}
-
-// ending begins the end of a call's connections, whose processes are being killed:
-// reached has less to wait for.
-func ending(tree call.Tree, by time.Time, drain bool) {
-	if g, _ := tree.(*kept.Guest); g != nil {
-		if n := sessionOf(g.Process); n != nil {
-			n.relay.s.tasks.Run("end a call's connections", func() { n.End(by, drain) })
-		}
-	}
-}
-
-func verdictOf(a spec.Answer) relay.Verdict {
-	switch {
-	case a.Denied != "" || string(a.Value) != "true":
-		return relay.Denied
-	case a.Always:
-		return relay.AllowTurn
-	}
-	return relay.AllowOnce
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
+	return nil
 }

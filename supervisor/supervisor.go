@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 	"github.com/toolhost/toolhost/supervisor/internal/call"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
+	"github.com/toolhost/toolhost/supervisor/internal/egress"
 	"github.com/toolhost/toolhost/supervisor/internal/kept"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/internal/process"
@@ -36,12 +36,11 @@ type Supervisor struct {
 	gate      *admission.Gate
 	kept      *kept.Pool
 	maker     process.Maker
-	null      *os.File // of relays
 	binaries  *prepare.Binaries
 	preparer  prepare.Preparer
 	described *describe.Cache
 	pools     *pools
-	relays    relayHost
+	egress    *egress.Relays
 	// describing are those that are not described yet, in slots of their own.
 	describing   *describe.Flights
 	describeGate *admission.Gate
@@ -75,7 +74,6 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	}
 	s.kept = kept.NewPool(limits, &s.tasks, s.source())
 	s.ready.init()
-	s.relays.turn = make(chan struct{}, 1)
 	err := s.acquire(ctx)
 	if ctx.Err() != nil { // the cause is the caller's, not the machine's
 		err = fmt.Errorf("the supervisor was given up before it was ready: %w", context.Cause(ctx))
@@ -90,9 +88,6 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 }
 
 func (s *Supervisor) acquire(ctx context.Context) (err error) {
-	if s.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
-		return fmt.Errorf("cannot open the null device: %w", err)
-	}
 	if s.runtime, err = openRuntimeDir(s.config.RuntimeDir); err != nil {
 		return err
 	}
@@ -120,9 +115,10 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 		return err
 	}
 	s.preparer = s.newPreparer()
+	s.egress = egress.New(&s.maker, s.binaries, s.offered, s.config.DenyNetworks)
 	s.maker = process.Maker{
 		Groups: s.groups, Host: s.host, RuntimeDir: s.runtime.path, Intake: process.NewIntake(), Starts: process.NewStarts(),
-		Spares: process.NewSpares(s.config.Prestart.Sandboxes()), Load: s.gate.Load, Logger: s.config.Logger, Tasks: &s.tasks, Closing: s.ready.stop, Connect: s.connectNetwork,
+		Spares: process.NewSpares(s.config.Prestart.Sandboxes()), Load: s.gate.Load, Logger: s.config.Logger, Tasks: &s.tasks, Closing: s.ready.stop, Connect: s.egress.Connect,
 	}
 	return s.groups.Totals(s.config.Totals)
 }
@@ -191,9 +187,6 @@ func (s *Supervisor) release() error {
 	if s.runtime != nil {
 		errs = append(errs, s.runtime.close())
 	}
-	if s.null != nil {
-		errs = append(errs, s.null.Close())
-	}
 	return errors.Join(errs...)
 }
 
@@ -219,7 +212,7 @@ func (s *Supervisor) close() error {
 	s.active.Wait()
 	s.maker.Spares.Drop()
 	s.kept.Close()
-	s.relays.close()
+	s.egress.Close()
 	if left := s.tasks.Wait(budget.AnswerMargin); len(left) > 0 {
 		s.config.Logger.Warn("goroutines of calls have not ended: the kernel or a reader of output holds them", "names", left)
 	}

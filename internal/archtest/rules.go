@@ -66,7 +66,7 @@ var inner = map[string]int{
 	"supervisor/spec":             3,
 	"supervisor/internal/prepare": 4,
 	"supervisor/internal/process": 5,
-	"supervisor/internal/kept":    6, "supervisor/internal/call": 6,
+	"supervisor/internal/kept":    6, "supervisor/internal/call": 6, "supervisor/internal/egress": 6,
 	"supervisor": 7,
 }
 

@@ -86,7 +86,7 @@ func (o *owner) killTree(byItself bool) {
 	o.marks.kill = time.Now()
 	o.warnOf("cannot kill all of the call's processes at once", o.tree.Kill())
 	if o.Ending != nil {
-		o.Ending(o.tree, o.hardLimit().Add(-lastMoment), o.found.Cause == outcome.CauseNone)
+		o.Ending(o.hardLimit().Add(-lastMoment), o.found.Cause == outcome.CauseNone)
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 // Reached ends the connections of a call's processes, or where these live on says
 // what they came to since the call began. That is wanted until by. drain lets what was
 // sent arrive.
-type Reached func(tree Tree, c *Call, by time.Time, livesOn, drain bool) *api.Network
+type Reached func(c *Call, by time.Time, livesOn, drain bool) *api.Network
 
 // Ending begins the end of the connections of processes that are being killed.
-type Ending func(tree Tree, by time.Time, drain bool)
+type Ending func(by time.Time, drain bool)
 
 // PassedNetwork says that the call's network has passed the limit of that name.
 func (c *Call) PassedNetwork(limit string) {
@@ -145,7 +145,7 @@ func (o *owner) reached() *api.Network {
 	if o.tree == nil || o.Reached == nil {
 		return nil
 	}
-	n := o.Reached(o.tree, o.Call, o.hardLimit().Add(-lastMoment), o.after != nil, o.found.Cause == outcome.CauseNone && o.found.Survivors == 0)
+	n := o.Reached(o.Call, o.hardLimit().Add(-lastMoment), o.after != nil, o.found.Cause == outcome.CauseNone && o.found.Survivors == 0)
 	if n != nil && n.Limit != "" {
 		o.found.OverNetwork = n.Limit
 		if o.after != nil {

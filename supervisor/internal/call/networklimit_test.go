@@ -32,7 +32,7 @@ func TestALimitThatTheToolEndsBy(t *testing.T) {
 				if test.kept {
 					o.p.Request.Keep = &spec.Keep{}
 				}
-				o.Reached = func(Tree, *Call, time.Time, bool, bool) *api.Network {
+				o.Reached = func(*Call, time.Time, bool, bool) *api.Network {
 					return &api.Network{Mode: "grants", Limit: "sent"}
 				}
 			})

@@ -1,12 +1,14 @@
 package kept
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/supervisor/internal/process"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // maxParkedOutput is how much a process may write while it is parked.
@@ -47,6 +49,12 @@ func (w *warden) Exited(syscall.WaitStatus) { w.end() }
 
 // OutOfMemory ends it.
 func (w *warden) OutOfMemory() { w.end() }
+
+// AskNetwork is false: no call is there.
+func (w *warden) AskNetwork(context.Context, string, uint16, func(spec.Answer, string)) bool {
+	return false
+}
+func (w *warden) PassedNetwork(string) {}
 
 // end ends the process, unless a call has it.
 func (w *warden) end() {

@@ -1,9 +1,12 @@
 package process
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"syscall"
+
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // Source is a stream that a process writes.
@@ -33,6 +36,13 @@ type Listener interface {
 	Exited(syscall.WaitStatus)
 	// OutOfMemory says that the memory limit has ended processes.
 	OutOfMemory()
+	// AskNetwork has people asked whether the tool may reach a name; false if nobody is
+	// there to ask for. Otherwise settle is called once, with the answer or with why there
+	// is no yes, and returns before another call can have the process. The answer is
+	// wanted until waits ends.
+	AskNetwork(waits context.Context, name string, port uint16, settle func(a spec.Answer, why string)) bool
+	// PassedNetwork says that the network has passed the limit of that name.
+	PassedNetwork(limit string)
 }
 
 // audience are the calls that a process serves at present.

@@ -11,10 +11,19 @@ import (
 
 // Network is what serves the connections of a process with network grants.
 type Network interface {
+	// Arrive serves a call that has come to the process, or counts for it. serving comes
+	// before anything is served that was not before.
+	Arrive(ctx context.Context, call *prepare.Prepared, l Listener, serving func()) error
+	// Ending begins the end, of a process that is being killed: Reached has less to wait
+	// for.
+	Ending(by time.Time, drain bool)
+	// Reached is what the connections came to for a call, of a kept process since it
+	// arrived; nil where none were served. They end, unless the process lives on.
+	Reached(l Listener, by time.Time, kept, livesOn, drain bool) *api.Network
 	// End ends them, if that was not done before; nothing of them is left when it
 	// returns. It may wait until by, and a while longer at most where that is near or
 	// past. drain lets what the tool had sent arrive.
-	End(by time.Time, drain bool) *api.Network
+	End(by time.Time, drain bool)
 }
 
 // Connector has somebody serve the sockets of a process, which it closes, and gives

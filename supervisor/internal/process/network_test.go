@@ -1,15 +1,8 @@
 package process
 
-import (
-	"testing"
-	"time"
+import "testing"
 
-	"github.com/toolhost/toolhost/api"
-)
-
-type quiet struct{}
-
-func (quiet) End(time.Time, bool) *api.Network { return nil }
+type quiet struct{ Network }
 
 // A network that comes when the process is freed would be ended by nobody.
 func TestNoNetworkAfterTheEnd(t *testing.T) {

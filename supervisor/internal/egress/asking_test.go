@@ -1,4 +1,4 @@
-package supervisor
+package egress
 
 import (
 	"encoding/json"
@@ -8,23 +8,25 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/seqpacket"
 	"github.com/toolhost/toolhost/network/relay"
 	"github.com/toolhost/toolhost/supervisor/internal/process"
+	"github.com/toolhost/toolhost/supervisor/internal/tasks"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // askingOf is a session whose relay the test plays: take has each operation in turn, and says
 // which question has the answer.
-func askingOf(t *testing.T, take func(op any) (taken int)) *netSession {
+func askingOf(t *testing.T, take func(op any) (taken int)) *session {
 	t.Helper()
 	client, _ := playedRelay(t, take)
-	return &netSession{asks: map[relay.Ask]*asking{}, relay: &relayProcess{s: &Supervisor{}, client: client}}
+	return &session{asks: map[relay.Ask]*asking{}, relay: &relayProcess{maker: &process.Maker{Tasks: &tasks.Tasks{}}, client: client}}
 }
 
 // playedRelay returns the client's connection as well.
 func playedRelay(t *testing.T, take func(op any) (taken int)) (*relay.Client, *net.UnixConn) {
 	t.Helper()
-	ours, file, err := packetPair()
+	ours, file, err := seqpacket.Pair("relay", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,7 @@ func TestQuestionsAboutANameComeInOrder(t *testing.T) {
 		if got := <-goesOn; got != (seen{test.settled, test.given}) {
 			t.Errorf("%+v: %+v", test, got)
 		}
-		n.relay.s.tasks.Wait(time.Minute)
+		n.relay.maker.Tasks.Wait(time.Minute)
 		if _, last := ask(5, "a.test"); last.before != three.over {
 			t.Error("one that is settled is waited for")
 		}
@@ -107,7 +109,7 @@ func TestAYesWithoutARelay(t *testing.T) {
 	<-n.relay.client.Gone()
 	given := 0
 	n.answer(relay.Ask{ID: 1}, spec.Answer{Value: json.RawMessage("true"), Unused: func() { given++ }}, "")
-	n.relay.s.tasks.Wait(time.Minute)
+	n.relay.maker.Tasks.Wait(time.Minute)
 	if given != 1 {
 		t.Errorf("it was given back %d times", given)
 	}
@@ -150,7 +152,7 @@ func TestAQuestionIsSettledBeforeItsWaitEnds(t *testing.T) {
 func TestASessionEndsBehindItsBeginning(t *testing.T) {
 	ops := make(chan any, 2)
 	client, conn := playedRelay(t, func(op any) int { ops <- op; return 0 })
-	n := &netSession{at: &process.Process{}, relay: &relayProcess{client: client, sessions: map[string]*netSession{}}}
+	n := &session{at: &process.Process{}, relay: &relayProcess{client: client, sessions: map[string]*session{}}}
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,10 @@
-package supervisor
+package egress
 
 import (
 	"context"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/network/relay"
-	"github.com/toolhost/toolhost/supervisor/internal/call"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -18,7 +17,7 @@ type asking struct {
 }
 
 // comes notes a question, in the order in which they come.
-func (n *netSession) comes(a relay.Ask) *asking {
+func (n *session) comes(a relay.Ask) *asking {
 	one := &asking{over: make(chan struct{})}
 	one.waits, one.end = context.WithCancel(context.Background())
 	n.reportMu.Lock()
@@ -34,7 +33,7 @@ func (n *netSession) comes(a relay.Ask) *asking {
 }
 
 // left is for a question that no connection waits for any more.
-func (n *netSession) left(a relay.Ask) {
+func (n *session) left(a relay.Ask) {
 	n.reportMu.Lock()
 	defer n.reportMu.Unlock()
 	if one := n.asks[a]; one != nil {
@@ -43,7 +42,7 @@ func (n *netSession) left(a relay.Ask) {
 }
 
 // leftAll is for a relay that has ended, and all connections with it.
-func (n *netSession) leftAll() {
+func (n *session) leftAll() {
 	n.reportMu.Lock()
 	defer n.reportMu.Unlock()
 	for _, one := range n.asks {
@@ -52,7 +51,7 @@ func (n *netSession) leftAll() {
 }
 
 // settled forgets a question.
-func (n *netSession) settled(a relay.Ask) {
+func (n *session) settled(a relay.Ask) {
 	n.reportMu.Lock()
 	defer n.reportMu.Unlock()
 	if one := n.asks[a]; one != nil {
@@ -77,13 +76,13 @@ func (q *asking) answered() bool {
 }
 
 // asked puts a connection's question to one of the calls that the process serves.
-func (n *netSession) asked(a relay.Ask, q *asking) {
+func (n *session) asked(a relay.Ask, q *asking) {
 	if q.answered() {
 		return
 	}
 	settle := func(answer spec.Answer, why string) { n.answer(a, answer, why) }
 	for _, l := range n.at.Listeners() {
-		if c, ok := l.(*call.Call); ok && c.AskNetwork(q.waits, a.Name, a.Port, settle) {
+		if l.AskNetwork(q.waits, a.Name, a.Port, settle) {
 			return
 		}
 	}
@@ -92,10 +91,10 @@ func (n *netSession) asked(a relay.Ask, q *asking) {
 
 // answer gives the relay an answer. When it returns the relay has it before all that it is
 // told later, such as that the process serves another call, and maybe another turn.
-func (n *netSession) answer(a relay.Ask, answer spec.Answer, why string) {
+func (n *session) answer(a relay.Ask, answer spec.Answer, why string) {
 	v := verdictOf(answer)
 	wait, err := n.relay.client.Answer(a, v, why)
-	n.relay.s.tasks.Run("settle a question about a connection", func() {
+	n.relay.maker.Tasks.Run("settle a question about a connection", func() {
 		taken := 0
 		if err == nil { // else there is no relay, and no connection left
 			taken, _ = wait(context.Background())
@@ -107,7 +106,7 @@ func (n *netSession) answer(a relay.Ask, answer spec.Answer, why string) {
 // settle ends a question by its answer, which the one has whose ID is taken. A yes that has
 // let nothing through is given back, and the next question about the name waits for that. A
 // relay that does not answer is ended with the session, if not before.
-func (n *netSession) settle(a relay.Ask, taken int, v relay.Verdict, answer spec.Answer) {
+func (n *session) settle(a relay.Ask, taken int, v relay.Verdict, answer spec.Answer) {
 	if taken == 0 && v == relay.AllowOnce && answer.Unused != nil {
 		answer.Unused()
 	}
@@ -115,4 +114,23 @@ func (n *netSession) settle(a relay.Ask, taken int, v relay.Verdict, answer spec
 	later.ID = taken
 	n.settled(later) // before who waits for this one goes on
 	n.settled(a)
+}
+
+func verdictOf(a spec.Answer) relay.Verdict {
+	switch {
+	case a.Denied != "" || string(a.Value) != "true":
+		return relay.Denied
+	case a.Always:
+		return relay.AllowTurn
+	}
+	return relay.AllowOnce
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
