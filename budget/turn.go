@@ -245,19 +245,6 @@ func (t *Turn) Remaining(now time.Time) (left time.Duration, ok bool) {
 	return max(left, 0), left != Infinite
 }
 
-// Ends is when Remaining is over if nothing changes, or was; ok is false if no clock runs
-// that has a bound.
-func (t *Turn) Ends(now time.Time) (at time.Time, ok bool) {
-	left := Infinite
-	if t.spec.ToolTime > 0 && t.tools.open > 0 {
-		left = t.spec.ToolTime - t.tools.at(now)
-	}
-	if t.spec.Deadline > 0 && t.human.open == 0 {
-		left = min(left, t.spec.Deadline-t.spec.Reserve-t.elapsed(now))
-	}
-	return now.Add(left), left != Infinite
-}
-
 // Deadline is when the whole turn is over, reserve included, as far as is known
 // now: it moves while a human is waited for. ok is false without one, or during
 // such a wait.

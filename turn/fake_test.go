@@ -110,7 +110,7 @@ func (f *fakes) start(ctx context.Context, r supervisor.Request) Running {
 		}
 		r.Events <- api.Event{Kind: api.EventStarted}
 		said := ask(ctx, r, args)
-		c.result = f.play(c, r, args, timeout)
+		c.result = f.play(c, args, timeout)
 		c.result.Content = append(c.result.Content, said...)
 		f.mu.Lock()
 		f.running--
@@ -165,19 +165,12 @@ func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []api.C
 	return said
 }
 
-func (f *fakes) play(c *fakeCall, request supervisor.Request, args fakeArgs, timeout time.Duration) *api.Result {
+func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *api.Result {
 	verdict := supervisor.Verdict{Status: api.StatusOK}
 	end := time.NewTimer(max(min(time.Duration(args.Ms)*time.Millisecond, timeout), 1)) // see slept
 	select {
 	case <-end.C:
 		if time.Duration(args.Ms)*time.Millisecond > timeout {
-			if args.Grace > 0 {
-				request.Events <- api.Event{Kind: api.EventTimeout}
-				select {
-				case <-time.After(time.Duration(args.Grace) * time.Millisecond):
-				case <-c.aborts: // kills at once
-				}
-			}
 			verdict = supervisor.Verdict{Status: api.StatusTimeout, Reason: "deadline", Message: "[TIMEOUT]"}
 		}
 	case reason := <-c.aborts:

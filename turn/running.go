@@ -37,7 +37,6 @@ func (b *batch) start(e *entry) {
 		return
 	}
 	e.stage, e.since, e.counted = stageRunning, now, true
-	t.budget.calls.arm(t)
 	b.beginTrace(e)
 	request := b.requestOf(e, e.call.Until.left(granted, now))
 	if e.gate = gated; gated != nil {
@@ -77,7 +76,6 @@ func (b *batch) count(e *entry, on bool) {
 		b.t.budget.Release(b.t.now())
 	}
 	e.counted = on
-	b.t.budget.calls.arm(b.t)
 }
 
 // eventBuffer is how far the turn may lag behind one call before the call's
@@ -150,7 +148,7 @@ type starting struct {
 	cancel  context.CancelCauseFunc
 	ready   chan struct{}
 	running Running       // written before ready is closed
-	reason  api.Reason    // of the first abort, or the call's own timeout; the owner's
+	reason  api.Reason    // of the first abort; the owner's, who writes it once
 	early   bool          // that one came before ready
 	after   chan func()   // to the owner, behind the events so far
 	over    chan struct{} // closed when after is read no more
@@ -295,10 +293,6 @@ func (b *batch) happened(e *entry, list []api.Event) {
 		case api.EventFinished, api.EventFailed:
 			e.missed = from.Missed
 			continue
-		case api.EventTimeout:
-			if e.running.reason == "" { // its ladder has begun, and an abort would be a second one
-				e.running.reason = api.ReasonTimeout
-			}
 		case api.EventStarted:
 			b.count(e, true)
 			e.queued = false

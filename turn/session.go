@@ -96,7 +96,6 @@ func (s *session) tell(status *Status, now time.Time) {
 type turnBudget struct {
 	budget.Turn
 	session *session
-	calls   callsOver
 }
 
 func (b *turnBudget) Count() budget.Refusal {

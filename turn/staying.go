@@ -96,7 +96,6 @@ func (p *pending) waitAgain(t *Turn, done func(outcome string, a api.Answer)) {
 func (t *Turn) waiting(tell func(now time.Time)) {
 	tell(t.now())
 	t.armDeadline()
-	t.budget.calls.arm(t)
 	t.armStream()
 }
 

@@ -274,7 +274,6 @@ func (t *Turn) finish() {
 	if t.deadline != nil {
 		t.deadline.Stop()
 	}
-	t.budget.calls.stop()
 	t.budget.Streaming(t.now(), false)
 	t.armStream()
 	t.unhear(nil)

@@ -55,8 +55,8 @@ func clientWaits(timeout time.Duration, more string) string {
 	return fmt.Sprintf("the client waits no longer than %s for a result%s (mcp: clientTimeout)", timeout, more)
 }
 
-// ownReserve keeps the turn's own abort away from a call whose time is over:
-// it would count as a second one.
+// ownReserve keeps the turn's own abort away from a call whose time is over: its
+// own end is told with more of why.
 const ownReserve = time.Hour
 
 // budget is that of a call's turn: the operator's, with no more time than the

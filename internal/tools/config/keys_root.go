@@ -146,7 +146,7 @@ var admissionKeys = []*key{
 var turnKeys = []*key{
 	intField(key{name: "maxCalls", kind: countKind, std: "50", doc: "calls that a turn may make"},
 		func(l *Loaded) *int { return &l.Turn.Budget.MaxCalls }),
-	field(key{name: "toolTime", kind: durationKind, std: "(none)", doc: "time in which at least one call runs"},
+	field(key{name: "toolTime", kind: durationKind, std: "(none)", doc: "time in which at least one call runs; what a call waits for once it has begun, such as a slot or a person, comes on top"},
 		func(l *Loaded) *time.Duration { return &l.Turn.Budget.ToolTime }),
 	field(key{name: "deadline", kind: durationKind, std: "(none)", doc: "limit of the whole turn, not counting waits for people"},
 		func(l *Loaded) *time.Duration { return &l.Turn.Budget.Deadline }),
