@@ -161,15 +161,13 @@ func TestKeptProcessDiesBetweenCalls(t *testing.T) {
 func TestKeptProcessRunsOutOfMemoryBetweenCalls(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	mark := "FILLED_OF=" + os.Getenv(runVar)
-	r := kept("children", `{"n":1,"text":"memory on SIGTERM","line":true}`, supervisor.Keep{})
+	r := kept("children", `{"n":1,"text":"memory on SIGTERM","line":true}`, supervisor.Keep{Idle: time.Hour})
 	r.Env, r.Limits.MemoryBytes = []string{mark}, 96<<20
 	wantStatus(t, call(t, host, r), api.StatusOK)
-	eventually(t, "what is left of it is ended", func() bool {
-		for _, pid := range processes.WithEnvironment(mark) {
-			_ = syscall.Kill(pid, syscall.SIGTERM) // the tool itself ignores it
-		}
-		return host.Host().Kept == 0
-	})
+	for _, pid := range processes.WithEnvironment(mark) {
+		_ = syscall.Kill(pid, syscall.SIGTERM) // the tool itself ignores it
+	}
+	eventually(t, "what is left of it is ended", func() bool { return host.Host().Kept == 0 })
 	if second := call(t, host, r); !second.OK() || second.Instance != "fresh" {
 		t.Errorf("%s by a %s process", second.Status, second.Instance)
 	}

@@ -239,7 +239,7 @@ func child(role string, session bool, stdout io.Writer) *exec.Cmd {
 }
 
 // children starts n children in the role that text names. It reports when all
-// are ready, and hangs; with line, it returns at once.
+// are ready, and hangs; with line, it returns at once, or when those that wait for a signal do.
 func children(_ context.Context, in args, out *plugin.Output) (answer, error) {
 	signal.Ignore(syscall.SIGTERM)
 	r, w, err := os.Pipe()
@@ -254,10 +254,14 @@ func children(_ context.Context, in args, out *plugin.Output) (answer, error) {
 	}
 	w.Close()
 	out.Text("started " + strconv.Itoa(started))
-	if in.Line {
+	if in.Line && in.Text != fillsOnTerm {
 		return answer{started}, nil
 	}
-	if _, err := io.ReadFull(r, make([]byte, started)); err == nil {
+	_, err = io.ReadFull(r, make([]byte, started))
+	if in.Line {
+		return answer{started}, err
+	}
+	if err == nil {
 		out.Progress(-1, "ready")
 	}
 	hang()
@@ -269,6 +273,8 @@ func deaf() {
 }
 
 func ready() { os.Stdout.Write([]byte{'r'}) }
+
+const fillsOnTerm = "memory on SIGTERM"
 
 // playChild is what a tool's child does; it never returns.
 func playChild(role string) {
@@ -286,9 +292,10 @@ func playChild(role string) {
 	case "memory":
 		ready()
 		fill(1 << 30)
-	case "memory on SIGTERM":
+	case fillsOnTerm:
 		terms := make(chan os.Signal, 1)
 		signal.Notify(terms, syscall.SIGTERM)
+		ready()
 		<-terms
 		fill(1 << 30)
 	case "burn":

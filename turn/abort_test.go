@@ -30,6 +30,10 @@ func TestOneEndIsOneAbort(t *testing.T) {
 			child.Abort(api.ReasonUser)
 			parent.Abort(api.ReasonUser)
 		}, grace},
+		"an abort, and what it brings with it": {func(_ *world, _, child *Turn) {
+			child.Abort(api.ReasonUser)
+			child.AbortOnce(api.ReasonUser)
+		}, grace},
 		"two of the parent": {func(_ *world, parent, _ *Turn) {
 			parent.Abort(api.ReasonUser)
 			parent.Abort(api.ReasonUser)

@@ -47,7 +47,7 @@ func (t *Turn) RunBatch(ctx context.Context, calls []Call) (*Results, error) {
 		return nil, err
 	}
 	if ctx.Err() != nil { // then nothing of it begins
-		t.Abort(supervisor.ReasonOf(ctx))
+		t.AbortOnce(supervisor.ReasonOf(ctx))
 	}
 	b := &batch{t: t, done: make(chan struct{})}
 	err := errOver
@@ -55,7 +55,7 @@ func (t *Turn) RunBatch(ctx context.Context, calls []Call) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { t.Abort(supervisor.ReasonOf(ctx)) })
+	stop := context.AfterFunc(ctx, func() { t.AbortOnce(supervisor.ReasonOf(ctx)) })
 	defer stop()
 	<-b.done
 	return b.results(), nil

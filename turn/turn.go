@@ -204,6 +204,18 @@ func (t *Turn) Abort(reason api.Reason) {
 	}
 }
 
+// AbortOnce is Abort, unless the turn was aborted before: for what may be told by several
+// ways, of which none is a second wish.
+func (t *Turn) AbortOnce(reason api.Reason) {
+	t.aborted.Store(true)
+	t.do(func() {
+		if t.reason == "" {
+			t.abort(reason)
+		}
+	})
+	t.abortChildren(api.ReasonParent)
+}
+
 func (t *Turn) abortChildren(reason api.Reason) {
 	for _, child := range t.m.turns(func(c *Turn) bool { return c.info.ParentTurnID == t.info.TurnID }) {
 		child.Abort(reason)
@@ -260,9 +272,7 @@ func (t *Turn) End() {
 		if ended || wait == nil {
 			break
 		}
-		if !t.aborted.Load() { // a second abort would cut the grace short
-			t.Abort(api.ReasonUser)
-		}
+		t.AbortOnce(api.ReasonUser)
 		<-wait
 	}
 	<-t.done

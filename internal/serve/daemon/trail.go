@@ -239,7 +239,7 @@ func (d *daemon) abortOf(owner string, before time.Time) {
 			continue
 		}
 		if t, ok := d.turns.Turn(info.TurnID); ok && t.Owner() == owner {
-			t.Abort(api.ReasonUser)
+			t.AbortOnce(api.ReasonUser)
 		}
 	}
 }

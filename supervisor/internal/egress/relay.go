@@ -256,7 +256,7 @@ func (r *relayProcess) end() {
 	}
 }
 
-// Asked has people asked on behalf of a call of the n.
+// Asked has people asked on behalf of a session's call.
 func (r *relayProcess) Asked(a relay.Ask) {
 	if n := r.find(a.Session); n != nil {
 		q := n.comes(a)

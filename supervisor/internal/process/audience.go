@@ -105,7 +105,8 @@ func (p *Process) watch() {
 		case <-p.group.OOM():
 			present := p.audience.present()
 			if len(present) == 0 { // between two calls: where one process was killed, the next is not to get the rest
-				_ = p.Kill()
+				p.Spend()
+				present = p.audience.present()
 			}
 			for _, l := range present {
 				l.OutOfMemory()
