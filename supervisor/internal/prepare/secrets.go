@@ -15,10 +15,6 @@ import (
 
 // checkSecrets refuses what could not be handed over or kept.
 func (n *preparation) checkSecrets() error {
-	if len(n.Request.Secrets) > sandbox.MaxSecrets {
-		err := fmt.Errorf("a call has %d secrets, at most %d are possible: put several values into one", len(n.Request.Secrets), sandbox.MaxSecrets)
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, err)
-	}
 	seen := map[string]bool{}
 	for _, s := range n.Request.Secrets {
 		var err error
