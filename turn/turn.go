@@ -204,8 +204,8 @@ func (t *Turn) Abort(reason api.Reason) {
 	}
 }
 
-// AbortOnce is Abort, unless the turn was aborted before: for what may be told by several
-// ways, of which none is a second wish.
+// AbortOnce is Abort, unless the turn was aborted before: for an end that comes to be
+// told in several ways, and is wished once.
 func (t *Turn) AbortOnce(reason api.Reason) {
 	t.aborted.Store(true)
 	t.do(func() {

@@ -105,7 +105,7 @@ type Request struct {
 	// the workspace.
 	Env []string
 	Dir string
-	// Secrets are credentials for the call, of which at most 32 are files.
+	// Secrets are credentials for the call; at most 32 of them are files.
 	Secrets []Secret
 	// SHA256, if set, must be the executable's (that of the command, if it is
 	// one), in hexadecimal.

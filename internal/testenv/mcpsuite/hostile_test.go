@@ -21,7 +21,7 @@ import (
 var hostileWays = []struct{ way, tool, want string }{
 	{"tools", "ok", `"text":"ok"`},
 	{"pages", "", ""},
-	{"circle", "ok", "lists its tools on more than 256 pages"},
+	{"circle", "ok", `"text":"ok"`},
 	{"line", "do", "sent a message of more than 16777216 bytes"},
 	{"ids", "do", `"text":"the first"`},
 	{"asks", "do", `{\"a\": \"error\", \"b\": \"cancel\", \"c\": \"error\", \"d\": \"error\"}`},
@@ -64,8 +64,8 @@ func TestHostileServers(t *testing.T) {
 		if n := strings.Count(tools, `"name":"tools__`); n != 1024 {
 			t.Errorf("%d tools of 100,000 are offered, want 1024", n)
 		}
-		if strings.Contains(tools, `"name":"pages__`) {
-			t.Error("a server whose list does not end is offered")
+		if n := strings.Count(tools, `"name":"pages__`); n != 1 {
+			t.Errorf("%d tools of a list that has one, and no end, are offered", n)
 		}
 		for _, one := range hostileWays {
 			if one.tool == "" {
