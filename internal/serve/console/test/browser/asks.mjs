@@ -268,3 +268,32 @@ test('a yes is for the question that it was meant for, and not for the one that 
   await Promise.all(turns.map((turn) => host.end(turn)));
   await p.done();
 });
+
+test('the key that has denied the last question does not deny the one that takes its focus', async () => {
+  const turns = await Promise.all([1, 2].map(() => host.begin({ agentId: 'asker' })));
+  const results = turns.map((turn) => host.run(turn, [call('ask', {})]));
+  const p = await page();
+  const ready = p.locator('.ask button[type=submit][aria-disabled=false]');
+  const answers = [];
+  p.on('request', (r) => r.url().endsWith('/answer') && answers.push(r.postData()));
+  await until('both take an answer', async () => await ready.count() === 2);
+
+  // In the moment in which the card goes, somebody presses the key again.
+  await p.evaluate(() => {
+    const key = () => new KeyboardEvent('keydown', { key: 'd', bubbles: true });
+    new MutationObserver(() => {
+      document.activeElement.dispatchEvent(key());
+      window.pressed = document.activeElement.matches('.ask');
+    }).observe(document.querySelector('.asks'), { childList: true });
+  });
+  await ready.last().focus();
+  await p.keyboard.press('d');
+  await until('the focus is on the card that is left', () => p.evaluate(() => window.pressed));
+  await until('it takes an answer, or was given one', async () => answers.length > 1 || await ready.count() === 1);
+  assert.equal(answers.length, 1, 'what nobody has read was denied');
+  await ready.click();
+  const statuses = await Promise.all(results.map(async (r) => (await r)[0].status));
+  assert.deepEqual(statuses.toSorted(), ['denied', 'ok']);
+  await Promise.all(turns.map((turn) => host.end(turn)));
+  await p.done();
+});

@@ -99,10 +99,12 @@ class Live {
     if (at >= 0 && !this.#askList.contains(document.activeElement)) this.#handOn(at);
   }
 
-  /** A card that goes hands the focus on to the one in its place: not to its buttons, since nobody has read it yet. */
+  /** A card that goes hands the focus on to the one in its place: not to its buttons, and a key does not deny it at once, since nobody has read it yet. */
   #handOn(at) {
     const { children } = this.#askList;
-    (children[Math.min(at, children.length - 1)] ?? this.#askTitle).focus();
+    const next = children[Math.min(at, children.length - 1)];
+    if (next) this.#asks.get(next.dataset.ask).card.arm();
+    (next ?? this.#askTitle).focus();
   }
 
   #count(turns) {
