@@ -89,7 +89,7 @@ export class Feed {
     this.#reconcile();
   }
 
-  /** look again, when the page is shown or hidden. */
+  /** look again, when the page is shown, hidden or turned to. */
   look() {
     if (this.#visible()) this.poke();
     else this.#hide();

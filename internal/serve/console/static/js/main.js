@@ -89,6 +89,7 @@ addEventListener('hashchange', async () => {
   if (!stayed) main.focus({ preventScroll: true });
 });
 document.addEventListener('visibilitychange', () => feed.look());
+addEventListener('focus', () => feed.look()); // a window that was visible all the time is shown by no other event
 addEventListener('online', () => feed.poke());
 setInterval(() => {
   if (document.hidden) return;

@@ -79,15 +79,15 @@ export class Shell {
     const banner = byId('banner');
     show(banner, ['lost', 'signedOut', 'forbidden'].includes(kind));
     if (kind === before) return;
+    const retry = h('button', { type: 'button', onclick: () => this.onRetry() }, 'Try now');
     if (kind === 'lost') {
-      fill(banner, icon('warn'), h('span', {}, 'The daemon cannot be reached. What you see may be old; it goes on by itself. '),
-        h('button', { type: 'button', onclick: () => this.onRetry() }, 'Try now'));
+      fill(banner, icon('warn'), h('span', {}, 'The daemon cannot be reached. What you see may be old; it goes on by itself. '), retry);
     }
     if (kind === 'forbidden') {
-      fill(banner, icon('lock'), h('span', {}, `You may not see turns here: ${this.#status.error.message}.`));
+      fill(banner, icon('lock'), h('span', {}, `You may not see turns here: ${this.#status.error.message}.`), retry);
     }
     if (kind === 'signedOut') {
-      fill(banner, icon('lock'), h('span', {}, 'This browser is not signed in. Run ', h('code', {}, 'toolhost console'), ' on the daemon’s machine and open the link that it prints: it works once, within two minutes, and a session lasts twelve hours.'));
+      fill(banner, icon('lock'), h('span', {}, 'This browser is not signed in. Run ', h('code', {}, 'toolhost console'), ' on the daemon’s machine and open the link that it prints: it works once, within two minutes, and a session lasts twelve hours.'), retry);
     }
   }
 

@@ -126,6 +126,20 @@ test('who is not signed in is told how, in a page', async () => {
   }
 });
 
+test('a window that is refused, and visible all the time, asks again when it is turned to or told to', async () => {
+  const p = await page();
+  p.allowed.push(/403/);
+  for (const again of [() => p.evaluate(() => dispatchEvent(new Event('focus'))), () => p.getByRole('button', { name: 'Try now' }).click()]) {
+    await p.route('**/api/whoami', (route) => route.fulfill({ status: 403, json: { error: { code: 'forbidden', message: 'no' } } }));
+    await p.reload(); // refused at once, it asks no more by itself
+    await p.locator('#banner', { hasText: 'You may not see turns here: no.' }).waitFor();
+    await p.unroute('**/api/whoami');
+    await again();
+    await p.locator('#connection[data-kind=live]').waitFor();
+  }
+  await p.done();
+});
+
 test('windows side by side leave each other connections', async () => {
   const turns = await Promise.all(['a', 'b', 'c'].map(() => host.begin({ agentId: 'side by side' })));
   const asked = host.run(turns[0], [call('ask', { text: 'who looks?' })]);
