@@ -1,7 +1,8 @@
 // Keeps the state true to the daemon: asks for the active turns again and
 // again, and reads the events of some of them as they happen. A browser gives
 // one host six connections only, for all of its windows together, so these hold
-// at most three for streams: where more turns are active, one of them goes round.
+// at most three for streams: where more turns are active, one of them goes round,
+// and where more windows are, that of each window rests in between.
 // Nothing is lost by that: a stream goes on behind the last event that was seen.
 
 import { seesMore, seesTurns } from './rights.js';
@@ -29,7 +30,8 @@ export class Feed {
   #told;
   #visible;
   #windows;
-  #share = maxStreams; // streams that this window may hold; with none, one goes round
+  #share = maxStreams; // streams that this window may hold; below one, for that part of the time
+  #resting = false; // until one may go round again
   #streams = new Map(); // turn id: {controller, round}
   #gone = new Set(); // ids of turns whose last events are to be fetched
   #seen = new Map(); // turn id: when its stream was given up
@@ -104,7 +106,7 @@ export class Feed {
   async #divide() {
     if (!this.#visible()) return;
     const before = this.#share;
-    this.#share = Math.floor(maxStreams / await this.#windows.count());
+    this.#share = maxStreams / await this.#windows.count();
     if (this.#share < before) this.#reconcile();
   }
 
@@ -208,7 +210,8 @@ export class Feed {
   #reconcile() {
     if (this.#ended || this.#refused || !this.#visible()) return;
     const wanted = this.#wanted();
-    const held = wanted.length <= this.#share ? wanted : wanted.slice(0, Math.max(0, this.#share - 1));
+    const share = Math.floor(this.#share);
+    const held = wanted.length <= share ? wanted : wanted.slice(0, Math.max(0, share - 1));
     const rest = wanted.slice(held.length);
     const keep = new Set(held.map((t) => t.id));
     for (const [id, stream] of this.#streams) {
@@ -216,7 +219,7 @@ export class Feed {
       else if (!stream.round) stream.controller.abort(stopped);
     }
     for (const turn of held) this.#open(turn, false);
-    if ([...this.#streams.values()].some((s) => s.round)) return;
+    if (this.#resting || [...this.#streams.values()].some((s) => s.round)) return;
     rest.sort((a, b) => (this.#seen.get(a.id) ?? 0) - (this.#seen.get(b.id) ?? 0));
     if (rest.length > 0) this.#open(rest[0], true);
   }
@@ -230,8 +233,18 @@ export class Feed {
       this.#streams.delete(turn.id);
       this.#seen.set(turn.id, Date.now());
       if (turn.over) this.#forget(turn.id);
-      this.#reconcile();
+      if (stream.round && this.#share < 1) this.#rest(Date.now() - stream.opened);
+      else this.#reconcile();
     });
+  }
+
+  /** rest leaves the connection to the other windows, after it was used for so long. */
+  #rest(used) {
+    this.#resting = true;
+    setTimeout(() => {
+      this.#resting = false;
+      this.#reconcile();
+    }, used / this.#share - used);
   }
 
   #forget(id) {

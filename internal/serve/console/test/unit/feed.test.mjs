@@ -92,6 +92,24 @@ test('windows side by side share the streams, also where no answer comes through
   feed.stop();
 });
 
+test('more windows than streams use each other’s connections in turn', async () => {
+  mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const list = ['a', 'b', 'c'].map((id) => running(id));
+  const { feed, open } = byHand({ windows: { count: async () => 6, leave() {} } }, { activeTurns: async () => list });
+  const seen = new Set();
+  let used = 0;
+  for (let i = 0; i < 600; i++) {
+    await new Promise(setImmediate);
+    for (const id of open) seen.add(id);
+    used += open.size;
+    mock.timers.tick(100);
+  }
+  assert.ok(used > 200 && used <= 300, `${used} of 600`);
+  assert.equal(seen.size, 3);
+  feed.stop();
+  mock.timers.reset();
+});
+
 test('a page that is hidden keeps no questions and no turns that are over', async () => {
   const { state, feed, next } = byHand({ visible: () => false });
   (await next())([running('asks', { pendingInteractions: [question] })]);
