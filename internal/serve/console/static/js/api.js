@@ -142,10 +142,20 @@ async function* pieces(body, signal) {
   }
 }
 
-/** run asks for a stream: that has a heartbeat, and a proxy gives an answer up that is silent for long. */
+/**
+ * run asks for a stream: that has a heartbeat, and a proxy gives an answer up that is
+ * silent for long. Where no stream is left, as these may all be the feed's, it does without.
+ */
 export async function run(turnId, calls, signal) {
+  const url = path`/api/turns/${turnId}/calls`;
   const headers = { Accept: 'text/event-stream' };
-  const response = await send('POST', path`/api/turns/${turnId}/calls`, { body: { calls }, signal, headers });
+  let response;
+  try {
+    response = await send('POST', url, { body: { calls }, signal, headers });
+  } catch (error) {
+    if (!['quota_exceeded', 'busy'].includes(error.code)) throw error;
+    return (await post(url, { calls }, signal, readResults)).results;
+  }
   const parser = new EventParser();
   for await (const piece of pieces(response.body, signal)) {
     for (const { kind, data } of parser.push(piece)) {

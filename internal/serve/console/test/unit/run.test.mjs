@@ -42,3 +42,12 @@ test('a batch that did not run, or breaks off, has no results', async () => {
   answer(': toolhost\n\nevent: results\ndata: {"res');
   await assert.rejects(run('t', calls), Lost);
 });
+
+test('a batch for which no stream is left is run without one, and other refusals stand', async () => {
+  for (const [code, want] of [['quota_exceeded', '1'], ['busy', '1'], ['forbidden', 'forbidden']]) {
+    globalThis.fetch = async (url, { headers }) => headers.Accept
+      ? Response.json({ error: { code, message: 'no' } }, { status: 429 })
+      : Response.json({ results: [{ callId: '1', content: [] }] });
+    assert.equal(await run('t', calls).then(([result]) => result.callId, (error) => error.code), want);
+  }
+});
