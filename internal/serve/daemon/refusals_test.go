@@ -81,6 +81,27 @@ func TestTheSameRefusal(t *testing.T) {
 	})
 }
 
+// How often a refusal was repeated is on record within an hour, also if no other one follows.
+func TestTheSameRefusalThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		trail := trail{logger: hclog.New(&hclog.LoggerOptions{Output: &logged})}
+		for range 10 {
+			trail.refused(httpapi.Refusal{Method: "GET", Path: "/api/whoami", From: "192.0.2.1", Err: errors.New("no")})
+		}
+		trail.further(false)
+		if got := strings.Count(logged.String(), "\n"); got != 1 {
+			t.Errorf("%d records at once", got)
+		}
+		time.Sleep(refusalAgain)
+		trail.further(false)
+		trail.further(false)
+		if got := strings.Count(logged.String(), `what="further requests" outcome="9 more"`); got != 1 {
+			t.Errorf("%d records say how often it was repeated:\n%s", got, &logged)
+		}
+	})
+}
+
 // All refusals are in the chain of a daemon that has stopped.
 func TestRefusalsBeforeTheEnd(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,7 @@ type trail struct {
 	dropped  int                  // refusals that were too many
 	lately   map[string]time.Time // refusals that are on record
 	repeated int                  // of these
+	since    time.Time            // the first of them
 	tokens   tokens.OnRecord
 }
 
@@ -152,6 +153,9 @@ func (t *trail) takes(refusal string) bool {
 	now := time.Now()
 	maps.DeleteFunc(t.lately, func(_ string, at time.Time) bool { return now.Sub(at) >= refusalAgain })
 	if _, ok := t.lately[refusal]; ok {
+		if t.repeated == 0 {
+			t.since = now
+		}
 		t.repeated++
 		return false
 	}
@@ -164,11 +168,12 @@ func (t *trail) takes(refusal string) bool {
 }
 
 // further records how many refusals have no record since the last record of one: now, or only
-// if some were too many and another record of a refusal may be made.
+// if some were too many and another record of a refusal may be made, or some repeated another
+// one long ago: those may have been the last.
 func (t *trail) further(now bool) {
 	t.mu.Lock()
 	n := 0
-	if now || t.dropped > 0 && t.refuse.Allow() {
+	if now || t.repeated > 0 && time.Since(t.since) >= refusalAgain || t.dropped > 0 && t.refuse.Allow() {
 		n = t.dropped + t.repeated
 		t.dropped, t.repeated = 0, 0
 	}
