@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -223,6 +224,45 @@ func TestPythonHostReconnects(t *testing.T) {
 	}
 	if len(seqs) < 10 || !strings.Contains(stderr.String(), "turn_end") || cuts.Load() < 2 {
 		t.Errorf("%d events, cut %d times, printed\n%s", len(seqs), cuts.Load(), stdout)
+	}
+}
+
+// A stream that ends with an error is not asked for again: the rest of it cannot be read.
+func TestPythonHostIsRefusedTheRest(t *testing.T) {
+	t.Parallel()
+	needPython(t)
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var streams atomic.Int32
+	mux := http.NewServeMux()
+	answer := func(route, body string) {
+		mux.HandleFunc(route, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
+	}
+	answer("POST /api/turns", `{"turnId":"t"}`)
+	answer("POST /api/turns/t/calls", `{"results":[{"callId":"1","tool":"greet","status":"ok","content":[],"message":""}]}`)
+	answer("POST /api/turns/t/end", `{}`)
+	mux.HandleFunc("GET /api/turns/t/events", func(w http.ResponseWriter, r *http.Request) {
+		switch n, last := streams.Add(1), r.Header.Get("Last-Event-ID"); {
+		case n > 3:
+			fmt.Fprint(w, "id: 3\ndata: {\"seq\":3,\"kind\":\"turn_end\"}\n\n")
+		case last == "0":
+			fmt.Fprint(w, "id: 1\nevent: log\ndata: {\"seq\":1,\"kind\":\"log\"}\n\n")
+		default:
+			fmt.Fprint(w, "event: error\ndata: {\"error\":{\"code\":\"internal\",\"message\":\"the record is damaged\",\"remedy\":\"see the log\"}}\n\n")
+		}
+	})
+	server := &http.Server{Handler: mux}
+	go func() { _ = server.Serve(l) }()
+	defer server.Close()
+	cmd, _, stderr := pythonHost(t, socket, "greet")
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%v", err)
+	}
+	if got := stderr.String(); streams.Load() != 2 || got != "1 log\nthe record is damaged: see the log\n" {
+		t.Errorf("%d streams, printed\n%s", streams.Load(), got)
 	}
 }
 

@@ -69,29 +69,34 @@ class Daemon:
         while True:
             try:
                 with self.open("GET", f"turns/{quoted(turn)}/events", None, {"Last-Event-ID": last}) as stream:
-                    for last, event in frames(stream):
+                    for last, event in frames(stream, last):
                         yield event
                         if event.get("kind") == "turn_end":
                             return
             except (OSError, http.client.HTTPException):
                 pass  # the connection was lost: go on where it was
-            except Refused:
-                return  # the turn is neither active nor on record any more
+            except Refused as refused:
+                return say(str(refused))  # the turn is not on record any more, or the rest cannot be read
             time.sleep(0.5)
 
 
-def frames(stream):
-    """Reads server-sent events: lines of "name: value", and an empty one at the end of each."""
-    last, data = "0", ""
+def frames(stream, last):
+    """Reads server-sent events: lines of "name: value", and an empty one at the end of each.
+    One without an id leaves the last one as it is."""
+    kind = data = ""
     for line in stream:
         name, _, value = line.decode().rstrip("\n").partition(": ")
         if name == "id":
             last = value
+        elif name == "event":
+            kind = value
         elif name == "data":
             data += value
         elif not name and data:
+            if kind == "error":
+                raise Refused(stream.status, data)
             yield last, json.loads(data)
-            data = ""
+            kind = data = ""
 
 
 def quoted(text):
