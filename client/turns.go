@@ -224,5 +224,5 @@ func (c *Client) LoginLink(ctx context.Context) (api.LoginLink, error) {
 // longer.
 func IsNotFound(err error) bool {
 	refused, ok := errors.AsType[*api.Error](err)
-	return ok && refused.Status == http.StatusNotFound
+	return ok && (refused.Status == http.StatusNotFound || refused.Code == "not_found") // an error in a stream has no status
 }

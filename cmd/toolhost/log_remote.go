@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 )
 
@@ -58,17 +60,17 @@ func (r remoteRecord) Follow(ctx context.Context, o journal.FollowOptions, yield
 	if o.TurnID != "" {
 		return r.Watch(ctx, o.TurnID, 0, func(e api.Record) bool { return yield(asJournalled(e)) })
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	f := &remoteFollower{remoteRecord: r, yield: yield, cancel: cancel, known: map[string]bool{}}
 	defer f.watching.Wait()
-	defer cancel()
+	defer cancel(nil)
 	return f.run(ctx)
 }
 
 // remoteFollower watches turns side by side.
 type remoteFollower struct {
 	remoteRecord
-	cancel   context.CancelFunc
+	cancel   context.CancelCauseFunc
 	watching sync.WaitGroup
 	known    map[string]bool // turns of the last look
 
@@ -134,13 +136,14 @@ func (f *remoteFollower) knows(turns []api.TurnSummary, since time.Time) time.Ti
 }
 
 // follow shows a turn from an event on. Where the daemon is not there or has no stream for it,
-// or the client has as many as it may, that is waited for.
+// or the client has as many as it may, that is waited for. Any other refusal ends it all, but
+// that a turn is gone.
 func (f *remoteFollower) follow(ctx context.Context, turnID string, after int64) {
 	show := func(e api.Record) bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if ctx.Err() != nil || !f.yield(asJournalled(e)) {
-			f.cancel()
+			f.cancel(nil)
 			return false
 		}
 		after = e.Seq
@@ -150,7 +153,11 @@ func (f *remoteFollower) follow(ctx context.Context, turnID string, after int64)
 		for {
 			err := f.Watch(ctx, turnID, after, show)
 			refused, is := errors.AsType[*api.Error](err)
-			if err == nil || is && refused.Status != http.StatusTooManyRequests && refused.Status != http.StatusServiceUnavailable {
+			switch {
+			case err == nil || client.IsNotFound(err):
+				return
+			case is && refused.Status != http.StatusTooManyRequests && refused.Status != http.StatusServiceUnavailable:
+				f.cancel(fmt.Errorf("turn %s: %w", turnID, err)) // or it would look whole
 				return
 			}
 			select {
