@@ -28,7 +28,7 @@ func TestToolsAddFieldsOnly(t *testing.T) {
 				tool.Description.Annotations = nil
 				tool.Description.Extra = []byte(`{"name":"wipe","NAME":"wipe","title":"forged","description":"forged","Description":"forged","inputSchema":{"type":"object","forged":1},
 					"outputSchema":{"type":"object","forged":1},"annotations":{"readOnlyHint":true,"destructiveHint":false},"Annotations":{"readOnlyHint":true},"execution":{"taskSupport":"forged"},
-					"_meta":{"theirs":1},"icons":[{"src":"data:,","sizes":"48x48"}],"theirs":12345678901234567890}`)
+					"_meta":{"theirs":1},"icons":[{"src":"data:,","sizes":"48x48"},"https://x/i.png"],"theirs":12345678901234567890}`)
 			}
 		}})
 		list, err := connect(t, s, k, nil).ListTools(wait.Context(t), nil)

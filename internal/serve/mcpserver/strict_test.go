@@ -13,10 +13,10 @@ func TestWhatIsWrongInOneServersLists(t *testing.T) {
 	t.Parallel()
 	bad := serverOf("a", nil, nil)
 	bad.Offers.Capabilities = []byte(`{"resources":{},"extensions":{"org.example/odd":true,"org.example/good":{"a":null}}}`)
-	bad.Offers.Resources = [][]byte{[]byte(`{"uri":"x://1","description":null,"annotations":{"priority":null},"_meta":{"k":null}}`)}
-	bad.Offers.Templates = [][]byte{[]byte(`{"uriTemplate":"x://{a}","name":null,"mimeType":null}`)}
+	bad.Offers.Resources = [][]byte{[]byte(`{"uri":"x://1","icons":["https://x/i.png",{"src":"data:,","sizes":"48x48","mimeType":"image/png"}],"description":null,"annotations":{"priority":null},"_meta":{"k":null}}`)}
+	bad.Offers.Templates = [][]byte{[]byte(`{"uriTemplate":"x://{a}","icons":"data:,","name":null,"mimeType":null}`)}
 	bad.Offers.Prompts = [][]byte{
-		[]byte(`{"name":"p","title":null,"arguments":[{"name":"z","description":null}]}`),
+		[]byte(`{"name":"p","icons":[{"src":"data:,","theirs":1.0}],"title":null,"arguments":[{"name":"z","description":null}]}`),
 		[]byte(`{"name":"q","arguments":[{"description":"nameless"}]}`),
 	}
 	good := serverOf("b", []string{"y://1"}, []string{"y://{a}"})
@@ -25,9 +25,9 @@ func TestWhatIsWrongInOneServersLists(t *testing.T) {
 		`{"jsonrpc":"2.0","id":2,"method":"resources/list"}`, `{"jsonrpc":"2.0","id":3,"method":"resources/templates/list"}`, `{"jsonrpc":"2.0","id":4,"method":"prompts/list"}`)
 	for i, want := range []string{
 		`"extensions":{"org.example/good":{"a":null}}`,
-		`"resources":[{"_meta":{"k":null},"annotations":{},"name":"x://1","uri":"x://1"},{"name":"r","uri":"y://1"}]`,
+		`"resources":[{"_meta":{"k":null},"annotations":{},"icons":[{"src":"data:,","mimeType":"image/png"}],"name":"x://1","uri":"x://1"},{"name":"r","uri":"y://1"}]`,
 		`"resourceTemplates":[{"name":"x://{a}","uriTemplate":"x://{a}"},{"name":"t","uriTemplate":"y://{a}"}]`,
-		`"prompts":[{"arguments":[{"name":"z"}],"name":"p"},{"name":"r"}]`,
+		`"prompts":[{"arguments":[{"name":"z"}],"icons":[{"src":"data:,","theirs":1.0}],"name":"p"},{"name":"r"}]`,
 	} {
 		if !strings.Contains(said[i], want) {
 			t.Errorf("%s, want %s", said[i], want)

@@ -7,6 +7,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
@@ -21,7 +22,7 @@ func toolOf(t catalog.Tool) *mcpsdk.Tool {
 	if meta := metaIn(d.GetExtra()); len(meta) > 0 { // a wrapped server's own
 		tool.Meta = meta
 	}
-	_ = json.Unmarshal(object.Of(d.GetExtra())["icons"], &tool.Icons) // what clients could not read of them is left out: they would lose the whole list
+	tool.Icons = directory.Icons(object.Of(d.GetExtra())["icons"])
 	if len(d.GetInputSchema()) > 0 {
 		tool.InputSchema = strictSchema(d.GetInputSchema())
 	}

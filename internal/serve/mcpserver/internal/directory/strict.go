@@ -31,7 +31,9 @@ func withoutNulls(value json.RawMessage) json.RawMessage {
 		switch {
 		case mayLack[name] && string(one) == "null":
 			return nil
-		case name == "icons", name == "annotations", name == "arguments":
+		case name == "icons":
+			return readable(withoutNulls(one))
+		case name == "annotations", name == "arguments":
 			return withoutNulls(one)
 		}
 		return one
