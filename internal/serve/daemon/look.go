@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,22 +12,27 @@ import (
 const lookLimit = 5 * time.Second
 
 // look is one at what tools are granted, which may be on a file system that does not
-// answer. At most one goes on at a time, since each of those that are stuck holds a thread.
+// answer.
 type look struct {
-	going sync.Mutex
+	going atomic.Int32
 	at    atomic.Value // the name of a tool
 }
 
-// run runs check, which says which tool it is at. It is false if check, or one before it,
-// has no answer in time, and goes on.
+// maxLooks bounds those that go on at a time, since each of those that are stuck holds a
+// thread. A later configuration may be without the path that does not answer.
+const maxLooks = 3
+
+// run runs check, which says which tool it is at. It is false if check has no answer in
+// time, and goes on, or if too many before it do.
 func (l *look) run(check func(at func(tool string)) error) (answered bool, err error) {
-	if !l.going.TryLock() {
+	if l.going.Add(1) > maxLooks {
+		l.going.Add(-1)
 		return false, nil
 	}
 	found := make(chan error, 1)
 	go func() {
 		err := check(func(tool string) { l.at.Store(tool) })
-		l.going.Unlock()
+		l.going.Add(-1)
 		found <- err
 	}()
 	select {

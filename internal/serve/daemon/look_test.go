@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -12,20 +13,25 @@ func TestAGrantedPathThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l look
 		wrong := errors.New("wrong")
-		answers, looks := make(chan struct{}), 0
+		answers := make(chan struct{})
+		var looks atomic.Int32
 		check := func(at func(string)) error {
-			looks++
+			looks.Add(1)
 			at("stuck")
 			<-answers
 			return wrong
 		}
-		for range 3 {
+		quick := func(func(string)) error { return wrong }
+		for range maxLooks {
+			if answered, err := l.run(quick); !answered || err != wrong {
+				t.Errorf("without the path: answered %t, error %v", answered, err)
+			}
 			if answered, err := l.run(check); answered || err != nil || l.at.Load() != "stuck" {
 				t.Errorf("answered %t, error %v, at %v", answered, err, l.at.Load())
 			}
 		}
-		if looks != 1 {
-			t.Errorf("%d looks are under way, want one", looks)
+		if answered, err := l.run(check); answered || err != nil || looks.Load() != maxLooks {
+			t.Errorf("one too many: answered %t, error %v, %d looks are under way", answered, err, looks.Load())
 		}
 		close(answers)
 		synctest.Wait()
