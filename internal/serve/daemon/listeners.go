@@ -75,7 +75,7 @@ func (d *listeners) open(o Options, given []net.Listener) (err error) {
 func notListening(address string, err error) error {
 	remedy := "name another port"
 	if errors.Is(err, syscall.EACCES) {
-		remedy += ", or, for one below 1024, give the daemon CAP_NET_BIND_SERVICE: the packaged unit needs CapabilityBoundingSet=CAP_NET_BIND_SERVICE in a drop-in"
+		remedy += ", or, for one below 1024, give the daemon CAP_NET_BIND_SERVICE: a packaged unit needs CapabilityBoundingSet=CAP_NET_BIND_SERVICE in a drop-in, and the rootless one AmbientCapabilities=CAP_NET_BIND_SERVICE as well"
 	}
 	return fmt.Errorf("cannot listen on %s: %w; %s", address, err, remedy)
 }

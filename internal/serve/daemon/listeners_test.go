@@ -184,7 +184,7 @@ func TestPortsThatAreNotToBeHad(t *testing.T) {
 	t.Parallel()
 	for errno, want := range map[syscall.Errno]bool{syscall.EACCES: true, syscall.EADDRINUSE: false} {
 		err := notListening("0.0.0.0:443", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", errno)})
-		if said := err.Error(); strings.Contains(said, "CAP_NET_BIND_SERVICE") != want || !strings.Contains(said, "name another port") {
+		if said := err.Error(); strings.Contains(said, "CapabilityBoundingSet=CAP_NET_BIND_SERVICE") != want || strings.Contains(said, "AmbientCapabilities=CAP_NET_BIND_SERVICE") != want || !strings.Contains(said, "name another port") {
 			t.Error(said)
 		}
 	}
