@@ -43,6 +43,9 @@ func init() {
 				case "takes back":
 					delete(open, string(one.ID))
 					p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, one.ID)
+				case "takes back by text":
+					delete(open, string(one.ID))
+					p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"%s"}}`, one.ID)
 				}
 				now := map[string]int{}
 				for _, kind := range open {
@@ -76,7 +79,7 @@ func watched(t *testing.T, a *adapter) (told <-chan string) {
 // as of the end of a server, and the next request for it opens another one.
 func TestAServerEndsItsStreams(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"answers", "takes back"} {
+	for _, how := range []string{"answers", "takes back", "takes back by text"} {
 		a := server(t, "ends streams")
 		told := watched(t, a)
 		if err := ask(t.Context(), a, subscribe, "x://1"); err != nil {

@@ -241,13 +241,13 @@ func (w *wire) takeBack(params json.RawMessage) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := w.asked[id]
+	e := w.asked[w.meant(id)]
 	switch cancel := w.requests[id]; {
 	case cancel != nil:
 		cancel()
 	case e != nil && e.stream:
-		delete(w.asked, id)
-		e.answer = &jsonrpc.Response{ID: id}
+		delete(w.asked, e.id)
+		e.answer = &jsonrpc.Response{ID: e.id}
 		close(e.done)
 	}
 }
