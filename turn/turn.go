@@ -191,29 +191,25 @@ func (t *Turn) JournalError() error {
 // the ladder runs, kills at once; for another reason it changes nothing. Child turns
 // are aborted too. The turn itself goes on until End, but runs nothing any more.
 // Abort waits for no call; of a turn that is over it does nothing.
-func (t *Turn) Abort(reason api.Reason) {
-	t.aborted.Store(true)
-	again := false
-	t.do(func() {
-		again = t.reason != "" && reason == api.ReasonUser
-		t.abort(reason)
-	})
-	t.abortChildren(api.ReasonParent)
-	if again {
-		t.abortChildren(api.ReasonUser)
-	}
-}
+func (t *Turn) Abort(reason api.Reason) { t.abortAll(reason, reason == api.ReasonUser) }
 
 // AbortOnce is Abort, unless the turn was aborted before: for an end that comes to be
 // told in several ways, and is wished once.
-func (t *Turn) AbortOnce(reason api.Reason) {
+func (t *Turn) AbortOnce(reason api.Reason) { t.abortAll(reason, false) }
+
+// abortAll aborts the turn and its children; a second time only what insists does.
+func (t *Turn) abortAll(reason api.Reason, insists bool) {
 	t.aborted.Store(true)
+	again := false
 	t.do(func() {
-		if t.reason == "" {
+		if again = t.reason != ""; !again || insists {
 			t.abort(reason)
 		}
 	})
 	t.abortChildren(api.ReasonParent)
+	if again && insists {
+		t.abortChildren(api.ReasonUser)
+	}
 }
 
 func (t *Turn) abortChildren(reason api.Reason) {
