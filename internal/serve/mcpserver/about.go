@@ -10,6 +10,16 @@ type known struct {
 	mailbox *mailbox
 }
 
+// knownOf is what is known of a session; nothing if nothing is yet.
+func (s *Server) knownOf(one *mcpsdk.ServerSession) (k known) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found := s.known[one]; found != nil {
+		k = *found
+	}
+	return k
+}
+
 // about has f look at what is known of a session, and change it.
 func (s *Server) about(one *mcpsdk.ServerSession, f func(*known)) {
 	s.mu.Lock()

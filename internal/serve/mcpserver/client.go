@@ -51,16 +51,7 @@ func (s *Server) levelOf(r *mcpsdk.CallToolRequest) string {
 	if level, ok := r.Params.Meta[mcpsdk.MetaKeyLogLevel].(string); ok {
 		return level
 	}
-	return s.levelSet(r.Session)
-}
-
-func (s *Server) levelSet(one *mcpsdk.ServerSession) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k := s.known[one]; k != nil {
-		return k.level
-	}
-	return ""
+	return s.knownOf(r.Session).level
 }
 
 // knowLevel remembers the level that a session sets.
@@ -86,7 +77,7 @@ func (s *Server) logged(from origin, raw json.RawMessage) {
 		return
 	}
 	for one := range s.sdk.Sessions() {
-		if s.levelSet(one) == "" || s.originFor(from.entry, s.ownerOf(one)) != from {
+		if s.knownOf(one).level == "" || s.originFor(from.entry, s.ownerOf(one)) != from {
 			continue
 		}
 		p := &mcpsdk.LoggingMessageParams{Level: m.Level, Logger: m.Logger, Data: m.Data, Meta: metaIn(raw)}
@@ -149,8 +140,7 @@ func refusalOf(err error) json.RawMessage {
 
 // paramsOf are a request's, if the client takes such requests.
 func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err error) {
-	caps := c.caps
-	caps = cmp.Or(caps, &mcpsdk.ClientCapabilities{})
+	caps := cmp.Or(c.caps, &mcpsdk.ClientCapabilities{})
 	raw := i.Request.Params
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")

@@ -29,7 +29,7 @@
 // form.go and question.go (what humans are asked), progress.go, result.go, message.go
 // (what clients may send), http.go, stdio.go, pipe.go and lines.go (connections).
 //
-// What wrapped servers have beside tools: gateway.go, served.go and alias.go (which
+// What wrapped servers have beside tools: gateway.go, served.go and renamed.go (which
 // server has what, by which name), notices.go, watched.go, early.go, opened.go,
 // mailbox.go and streams.go (what servers announce to clients), relist.go and roots.go.
 package mcpserver

@@ -49,12 +49,7 @@ func (g *gateway) forgetRoots(of *session) {
 // rootsChanged tells kept servers that have asked a client for its roots that there are
 // others, one at a time: those changes that come meanwhile are announced once.
 func (g *gateway) rootsChanged(_ context.Context, r *mcpsdk.RootsListChangedRequest) {
-	g.s.mu.Lock()
-	var of *session
-	if k := g.s.known[r.Session]; k != nil {
-		of = k.session
-	}
-	g.s.mu.Unlock()
+	of := g.s.knownOf(r.Session).session
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for server, asked := range g.rooted {
