@@ -86,7 +86,7 @@ func approvedUntil(a api.Approval) string {
 }
 
 func newApprovalsRevoke() *cobra.Command {
-	cmd := daemonCommand(&cobra.Command{
+	return daemonCommand(&cobra.Command{
 		Use: "revoke [flags] APPROVAL", Short: "Take an approval back: calls that it covers are asked about again",
 		Long: `Take an approval back, by its id: calls that it covers are asked about again. Running
 calls go on.`,
@@ -98,5 +98,4 @@ calls go on.`,
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "revoked", terminal.OneLine(ids[0]))
 		return err
 	})
-	return cmd
 }

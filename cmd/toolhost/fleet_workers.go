@@ -142,7 +142,7 @@ func isGone(list []api.Worker, worker string) (bool, error) {
 }
 
 func newFleetRemove() *cobra.Command {
-	cmd := daemonCommand(&cobra.Command{
+	return daemonCommand(&cobra.Command{
 		Use: "remove [flags] WORKER", Short: "Take a worker out of the fleet at once, and for good",
 		Long: `Take a worker out of the daemon's fleet at once, and for good: its connections are
 ended, its calls are lost and end with its lease, and its key does not let it in any more,
@@ -161,5 +161,4 @@ has NATS servers of its own (fleet: url), take the key out of their configuratio
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s: take it out of fleet.workers, too%s\n", terminal.OneLine(args[0]), also)
 		return err
 	})
-	return cmd
 }

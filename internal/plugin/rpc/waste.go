@@ -52,9 +52,12 @@ type input struct{ c *conn }
 
 func (r input) Read(b []byte) (int, error) {
 	n, err := r.c.nc.Read(b)
+	if r.c.accept != nil { // a server has its host to read
+		return n, err
+	}
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
-	if r.c.accept == nil && r.c.err == nil && r.c.waste.add(n) {
+	if r.c.err == nil && r.c.waste.add(n) {
 		r.c.guilt = "it floods the connection with frames that carry no messages"
 		r.c.fail(unavailable(errors.New("the peer floods it")))
 	}

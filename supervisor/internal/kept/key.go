@@ -33,8 +33,7 @@ type Key struct {
 // KeyOf is the key of a call that wants a kept process, or one that was started
 // before it.
 func KeyOf(p *prepare.Prepared) Key {
-	r, keep := p.Request, p.Request.Keep
-	keep = cmp.Or(keep, &spec.Keep{Once: true})
+	r, keep := p.Request, cmp.Or(p.Request.Keep, &spec.Keep{Once: true})
 	return Key{
 		binary: p.Binary.SHA256, path: p.Path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(p.Dir),
 		policy: p.Policy.Key(), limits: p.Bounds, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
