@@ -15,3 +15,5 @@
 // through Output by then is the call's partial result, and what the function
 // returns within the grace period still counts in full.
 package plugin
+
+import _ "github.com/toolhost/toolhost/internal/prefault" // a tool is started for each call

@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 
+	_ "github.com/toolhost/toolhost/internal/prefault"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
