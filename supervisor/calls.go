@@ -54,13 +54,14 @@ func (s *Supervisor) Call(ctx context.Context, request Request) *api.Result {
 // time takes a Describe of the binary. When ctx ends the call is aborted.
 func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
-	return s.start(ctx, p, err)
+	return s.start(ctx, &caller{s: s, p: p}, err)
 }
 
-func (s *Supervisor) start(ctx context.Context, p *prepare.Prepared, err error) *Call {
-	c, run, err := s.admit(p, err)
+func (s *Supervisor) start(ctx context.Context, k *caller, err error) *Call {
+	c, run, err := s.admit(k, err)
 	if err != nil {
 		s.doubtAfter(ctx, err)
+		k.room.Leave()
 		c.Refuse(err)
 	} else {
 		s.tasks.Run("own", func() { run(ctx) })
@@ -70,48 +71,50 @@ func (s *Supervisor) start(ctx context.Context, p *prepare.Prepared, err error) 
 
 // admit registers a prepared call and returns what runs it. With an error the call must be
 // refused.
-func (s *Supervisor) admit(p *prepare.Prepared, err error) (c *call.Call, run func(context.Context), _ error) {
-	var line *kept.Line
+func (s *Supervisor) admit(k *caller, err error) (c *call.Call, run func(context.Context), _ error) {
+	p := k.p
 	switch keep := p.Request.Keep; {
 	case err != nil:
 	case keep != nil:
-		line, err = s.kept.Join(kept.KeyOf(p), *keep)
+		k.line, err = s.kept.Join(kept.KeyOf(p), *keep)
 	case p.Request.Prestart > 0 && p.Work == prepare.ForCall && p.NotAhead() == "":
-		line = s.kept.Ahead(p)
+		k.line = s.kept.Ahead(p)
 	}
-	c = call.New(p, s.base(p, line))
+	c = call.New(p, k.base())
 	if err == nil {
 		err = s.register(c)
 	}
 	if err != nil {
-		line.Part()
+		k.line.Part()
 		return c, nil, err
 	}
 	return c, func(ctx context.Context) {
 		defer cpus.Busy()()
 		defer s.unregister(c) // when nothing of the call is left
-		defer line.Part()
+		defer k.line.Part()
 		c.Run(ctx)
-		if line == nil && c.HadProcesses() {
+		k.room.Leave()
+		if k.line == nil && c.HadProcesses() {
 			s.maker.Spare(p)
 		}
 	}, nil
 }
 
-// caller is a call's part in its supervisor. Only the call uses it.
+// caller is a call's part in its supervisor: what it is given for its start. Once it has
+// started only the call uses it.
 type caller struct {
 	s     *Supervisor
 	p     *prepare.Prepared
+	room  *process.Room // what was made for its processes early; nil for nothing
 	line  *kept.Line
 	guest *kept.Guest // nil before there are processes
 }
 
 // base is what a call needs of its supervisor.
-func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
-	k := &caller{s: s, p: p, line: line}
+func (k *caller) base() call.Base {
+	s := k.s
 	return call.Base{
-		Enter: func(ctx context.Context) (func(), error) { return s.enter(ctx, p, line) },
-		Take:  k.take, Start: k.start, Reached: k.reached, Ending: k.ending,
+		Enter: k.enter, Take: k.take, Start: k.start, Reached: k.reached, Ending: k.ending,
 		Load: s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir, SpillTotal: s.config.SpillTotalBytes,
 		Tasks: &s.tasks, Log: s.config.Logger,
 	}
@@ -160,7 +163,7 @@ func (k *caller) start(ctx context.Context, c *call.Call) {
 		c.Connected(k.guest.Conn())
 		return
 	}
-	made, err := k.s.maker.Start(ctx, k.p, c.Log, c, process.Progress{
+	made, err := k.s.maker.Start(ctx, k.p, k.room, c.Log, c, process.Progress{
 		Launching: c.Launching,
 		Spawned: func(made *process.Process) {
 			k.guest = k.line.First(made, c, counts(k.p))

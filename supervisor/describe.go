@@ -65,7 +65,7 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 	if err == nil {
 		return &Description{Version: d.Version, SHA256: found.SHA256, Tools: d.List(), Warnings: d.Warnings, Server: d.Server, Remembered: d.At.Before(began)}, nil
 	}
-	c := call.New(s.preparer.Bare(request), s.base(nil, nil))
+	c := call.New(s.preparer.Bare(request), (&caller{s: s}).base())
 	c.Refuse(err)
 	return nil, c.Result()
 }
@@ -137,7 +137,7 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 func (s *Supervisor) askDescription(ctx context.Context, request Request) (*pluginv1.DescribeResponse, *api.Result, error) {
 	profile, _ := budget.ForOperation(budget.OpDescribe)
 	p, err := s.prepareDescribe(ctx, request, profile)
-	c, run, err := s.admit(p, err)
+	c, run, err := s.admit(&caller{s: s, p: p}, err)
 	if err != nil {
 		p.Close()
 		return nil, nil, err

@@ -16,7 +16,8 @@ import (
 
 // enter waits for a kept process and for a lock, if the call wants them, and then
 // for a slot: a call with a slot waits for nothing else. leave gives all back.
-func (s *Supervisor) enter(ctx context.Context, p *prepare.Prepared, line *kept.Line) (leave func(), err error) {
+func (k *caller) enter(ctx context.Context) (leave func(), err error) {
+	s, p, line := k.s, k.p, k.line
 	var held []func()
 	leave = func() {
 		for i := len(held) - 1; i >= 0; i-- {
@@ -31,7 +32,7 @@ func (s *Supervisor) enter(ctx context.Context, p *prepare.Prepared, line *kept.
 		func() (func(), error) { return line.Enter(ctx, shared, s.lockWait(p)) },
 		func() (func(), error) { return s.lock(ctx, p, line) },
 		func() (func(), error) { return s.slot(ctx, p) },
-		func() (func(), error) { return func() {}, s.onRecord(ctx, p) },
+		func() (func(), error) { return func() {}, k.onRecord(ctx) },
 	} {
 		release, err := wait()
 		if err != nil {
@@ -45,15 +46,15 @@ func (s *Supervisor) enter(ctx context.Context, p *prepare.Prepared, line *kept.
 
 // onRecord waits until there is the call on record, and has as much of its processes made
 // meanwhile as may be.
-func (s *Supervisor) onRecord(ctx context.Context, p *prepare.Prepared) error {
-	if p.Request.OnRecord == nil {
+func (k *caller) onRecord(ctx context.Context) error {
+	if k.p.Request.OnRecord == nil {
 		return nil
 	}
-	s.makeRoom(p)
-	err := p.Request.OnRecord(ctx)
-	if err != nil && p.Room != nil { // the call's end comes behind that of its processes
+	k.makeRoom()
+	err := k.p.Request.OnRecord(ctx)
+	if err != nil { // the call's end comes behind that of its processes
 		select {
-		case <-p.Room.Leave():
+		case <-k.room.Leave():
 		case <-time.After(budget.AnswerMargin):
 		}
 	}

@@ -49,7 +49,7 @@ func (s *Supervisor) Check(ctx context.Context, request Request) (refused *api.R
 		p.Close()
 		return nil
 	}
-	c := call.New(p, s.base(p, nil))
+	c := call.New(p, (&caller{s: s, p: p}).base())
 	c.Refuse(err)
 	return c.Result()
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
 )
 
 // Prepared is a call that has no process yet, with all else decided: the executable, the
 // sandbox, limits, arguments and timeouts. It holds the granted paths open; Start or Close
 // must follow, and nothing after that.
 type Prepared struct {
-	s       *Supervisor
-	p       *prepare.Prepared
+	call    *caller
 	refused error // what its result is made of, once it is started
 }
 
@@ -57,16 +57,19 @@ func (s *Supervisor) PrepareOffer(ctx context.Context, request Request) (*Prepar
 // PrepareAhead is Prepare of a call that is about to start: what its processes are to be in
 // is made meanwhile.
 func (s *Supervisor) PrepareAhead(ctx context.Context, request Request) (*Prepared, error) {
-	return s.prepare(ctx, request, prepare.ForCall, func(p *prepare.Prepared) {
+	var room *process.Room
+	p, err := s.prepare(ctx, request, prepare.ForCall, func(p *prepare.Prepared) {
 		if hasOwnProcess(p) && !s.maker.Spares.May(p) {
-			s.maker.MakeGroup(p)
+			room = s.maker.MakeGroup(p)
 		}
 	})
+	p.call.room = room
+	return p, err
 }
 
 func (s *Supervisor) prepare(ctx context.Context, request Request, work prepare.Work, begin func(*prepare.Prepared)) (*Prepared, error) {
 	p, err := s.preparer.PrepareBeside(ctx, request, s.config.Profile, work, begin)
-	prepared := &Prepared{s, p, err}
+	prepared := &Prepared{&caller{s: s, p: p}, err}
 	if refused, known := errors.AsType[*outcome.Refusal](err); known && refused.Status == api.StatusInvalidArgs {
 		err = nil
 	}
@@ -77,15 +80,17 @@ func (s *Supervisor) prepare(ctx context.Context, request Request, work prepare.
 // as runs nothing of its tool, made beside whatever comes before Start. It does not wait, and
 // does nothing for a call that may find a process.
 func (p *Prepared) MakeRoom(lease *sandbox.Lease) {
-	p.p.Request.Lease = lease
+	request := p.call.p.Request
+	request.Lease = lease
+	p.call.p = p.call.p.With(request)
 	if p.refused == nil {
-		p.s.makeRoom(p.p)
+		p.call.makeRoom()
 	}
 }
 
-func (s *Supervisor) makeRoom(p *prepare.Prepared) {
-	if hasOwnProcess(p) {
-		s.maker.MakeRoom(p)
+func (k *caller) makeRoom() {
+	if hasOwnProcess(k.p) {
+		k.room = k.s.maker.MakeRoom(k.p, k.room)
 	}
 }
 
@@ -94,26 +99,23 @@ func hasOwnProcess(p *prepare.Prepared) bool { return p.Request.Keep == nil && p
 
 // Start begins the call. When ctx ends it is aborted.
 func (p *Prepared) Start(ctx context.Context, own Own) *Call {
-	p.p.Request = own.Of(p.p.Request)
-	return p.s.start(ctx, p.p, p.refused)
+	k := p.call
+	k.p = k.p.With(own.Of(k.p.Request))
+	return k.s.start(ctx, k, p.refused)
 }
 
 // Close gives up a call that is not to start. It does not wait.
-func (p *Prepared) Close() { p.p.Close() }
+func (p *Prepared) Close() {
+	p.call.room.Leave()
+	p.call.p.Close()
+}
 
 // Gone is closed once nothing is left of what was made ahead and Close given up: of what
 // cannot be killed that is later, if ever.
-func (p *Prepared) Gone() <-chan struct{} {
-	if p.p.Room != nil {
-		return p.p.Room.Leave()
-	}
-	gone := make(chan struct{})
-	close(gone)
-	return gone
-}
+func (p *Prepared) Gone() <-chan struct{} { return p.call.room.Leave() }
 
 // Timeout is the one in force. A call whose arguments are refused has none.
-func (p *Prepared) Timeout() budget.Resolution { return p.p.Timeout }
+func (p *Prepared) Timeout() budget.Resolution { return p.call.p.Timeout }
 
 // Grace is the grace period in force.
-func (p *Prepared) Grace() time.Duration { return p.p.Grace }
+func (p *Prepared) Grace() time.Duration { return p.call.p.Grace }

@@ -64,7 +64,7 @@ func (s *Supervisor) prepareAhead(ctx context.Context, request Request) (*prepar
 func (s *Supervisor) startAhead(ctx context.Context, p *prepare.Prepared, l process.Listener, spawned func(*process.Process)) error {
 	starting, cancel := context.WithTimeout(ctx, p.StartTimeout)
 	defer cancel()
-	made, err := s.maker.Start(starting, p, s.config.Logger, l, process.Progress{Launching: func() {}, Spawned: spawned})
+	made, err := s.maker.Start(starting, p, nil, s.config.Logger, l, process.Progress{Launching: func() {}, Spawned: spawned})
 	if err != nil {
 		return err
 	}

@@ -19,9 +19,8 @@ import (
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
-// Prepared is a request that can be run. What is decided stays so. Until its processes
-// begin, it is still given the Room, and the request's Meta, Events, Ask and Lease; the
-// Mask may be given more to hide at any time. It must be closed.
+// Prepared is a request that can be run. It stays as it is; only the Mask may be given more
+// to hide at any time. It must be closed.
 type Prepared struct {
 	// Request has its command made of the arguments, where it is a CommandTool's.
 	Request spec.Request
@@ -51,12 +50,6 @@ type Prepared struct {
 	// Warnings are the result's, Settings those that are for the operator.
 	Warnings, Settings []string
 
-	// Room is what was made for its processes before its start; nil for nothing.
-	Room interface {
-		// Leave gives up what was not taken; gone is closed once that is gone.
-		Leave() (gone <-chan struct{})
-	}
-
 	cgroup      string
 	controllers []string
 	noCgroup    bool
@@ -64,14 +57,19 @@ type Prepared struct {
 
 // Close gives back what the preparation opened. It may be called again.
 func (p *Prepared) Close() {
-	if p.Room != nil {
-		p.Room.Leave()
-	}
 	p.Policy.Close()
 	p.Service.Close()
 	if p.FilesTo != nil {
 		_ = p.FilesTo.Close()
 	}
+}
+
+// With is the same call with another request, which differs in what nothing was decided by:
+// Meta, Events, Ask and Lease. It takes the place of this one.
+func (p *Prepared) With(request spec.Request) *Prepared {
+	with := *p
+	with.Request = request
+	return &with
 }
 
 // CommandTool is nil for a plugin and for a plain command.

@@ -19,8 +19,8 @@ type early struct {
 	process *Process
 }
 
-// room holds that until the call starts. Its methods may be called from any goroutine.
-type room struct {
+// Room holds what was made early until the call starts. Its methods may be called from any goroutine.
+type Room struct {
 	discard func(has early, gone func()) // does not wait
 	stop    context.CancelFunc           // ends the making
 	next    chan *order                  // what is to be in the group; nil for nothing
@@ -37,7 +37,7 @@ type room struct {
 var errGivenUp = errors.New("the call was given up before its processes were started")
 
 // fill puts in what was made, once.
-func (r *room) fill(has early, err error) {
+func (r *Room) fill(has early, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.has, r.err = has, err
@@ -51,7 +51,7 @@ func (r *room) fill(has early, err error) {
 // take waits until it is made, and the caller has it then. One that was given up is not to
 // be had any more. Where ctx ends first, it waits until nothing is left of it: so long the
 // call has not ended.
-func (r *room) take(ctx context.Context) (early, error) {
+func (r *Room) take(ctx context.Context) (early, error) {
 	r.goOn(nil)
 	select {
 	case <-r.made:
@@ -74,8 +74,11 @@ func (r *room) take(ctx context.Context) (early, error) {
 }
 
 // Leave gives up what nobody has taken, without a wait. gone is closed once nothing is left
-// of that.
-func (r *room) Leave() (gone <-chan struct{}) {
+// of that; of no room nothing is.
+func (r *Room) Leave() (gone <-chan struct{}) {
+	if r == nil {
+		return nothingLeft
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left = true
@@ -84,8 +87,14 @@ func (r *room) Leave() (gone <-chan struct{}) {
 	return r.gone
 }
 
+var nothingLeft = func() <-chan struct{} {
+	gone := make(chan struct{})
+	close(gone)
+	return gone
+}()
+
 // drop is called while mu is held.
-func (r *room) drop() {
+func (r *Room) drop() {
 	if has := r.has; r.left && has.group != nil {
 		r.has = early{}
 		r.discard(has, func() { close(r.gone) })
@@ -93,7 +102,7 @@ func (r *room) drop() {
 }
 
 // goOn says what is to be in the group, unless that was said before.
-func (r *room) goOn(o *order) {
+func (r *Room) goOn(o *order) {
 	select {
 	case r.next <- o:
 	default:
@@ -101,7 +110,7 @@ func (r *room) goOn(o *order) {
 }
 
 // whatNext waits until it is known what is to be in the group.
-func (r *room) whatNext(ctx context.Context) *order {
+func (r *Room) whatNext(ctx context.Context) *order {
 	select {
 	case o := <-r.next:
 		return o
@@ -120,10 +129,9 @@ func aheadName(call *prepare.Prepared) string {
 
 // MakeGroup has the group of a call's processes made beside what else is decided about it
 // once its limits are known. What is to be in it waits for MakeRoom.
-func (m *Maker) MakeGroup(call *prepare.Prepared) {
+func (m *Maker) MakeGroup(call *prepare.Prepared) *Room {
 	ctx, stop := context.WithCancel(m.Closing)
 	r := m.newRoom(stop)
-	call.Room = r
 	o := groupOf(call, aheadName(call))
 	m.Tasks.Run("make a group", func() {
 		group, err := m.group(o)
@@ -133,31 +141,40 @@ func (m *Maker) MakeGroup(call *prepare.Prepared) {
 		}
 		m.fill(ctx, r, group)
 	})
+	return r
 }
 
-func (m *Maker) newRoom(stop context.CancelFunc) *room {
-	return &room{stop: stop, next: make(chan *order, 1), made: make(chan struct{}), gone: make(chan struct{}), discard: func(e early, gone func()) {
+func (m *Maker) newRoom(stop context.CancelFunc) *Room {
+	return &Room{stop: stop, next: make(chan *order, 1), made: make(chan struct{}), gone: make(chan struct{}), discard: func(e early, gone func()) {
 		m.Tasks.Run("remove a group", func() { m.discard(e); gone() })
 	}}
 }
 
 // MakeRoom has as much of a call's processes made beside what comes before its start as
 // runs nothing of the tool. The adapter of a command waits for the host's connection, before
-// which the command does not exist; a plugin would begin, and has a group alone.
-func (m *Maker) MakeRoom(call *prepare.Prepared) {
-	if !m.takeSpare(call) && call.Room == nil {
-		m.MakeGroup(call)
+// which the command does not exist; a plugin would begin, and has a group alone. A sandbox that
+// waits takes the place of the room that it has; nil is none.
+func (m *Maker) MakeRoom(call *prepare.Prepared, has *Room) *Room {
+	r := m.Spares.take(call)
+	switch {
+	case r != nil:
+		has.Leave()
+	case has != nil:
+		r = has
+	default:
+		r = m.MakeGroup(call)
 	}
 	var whole *order
 	if dir := call.Plan.SocketDir(); call.Request.Command != nil && dir != "" { // without one, its connection makes a folder first
 		o := orderOf(call, aheadName(call), host.Environment(dir), "") // it is in the group that is there
 		whole = &o
 	}
-	call.Room.(*room).goOn(whole)
+	r.goOn(whole)
+	return r
 }
 
 // fill puts in a group, and what is to be in that.
-func (m *Maker) fill(ctx context.Context, r *room, group *cgroup.Group) {
+func (m *Maker) fill(ctx context.Context, r *Room, group *cgroup.Group) {
 	o := r.whatNext(ctx)
 	if o == nil {
 		r.fill(early{group: group}, nil)

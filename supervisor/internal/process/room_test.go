@@ -12,15 +12,15 @@ import (
 // What was made early is taken once, or given up: a start that comes later has none.
 func TestRoom(t *testing.T) {
 	for name, c := range map[string]struct {
-		do        func(*room)
+		do        func(*Room)
 		want      error
 		discarded int
 	}{
-		"taken before":    {func(r *room) { r.ready(); _, _ = r.take(t.Context()) }, errGivenUp, 0},
-		"left before":     {func(r *room) { r.ready(); r.Leave() }, errGivenUp, 1},
-		"left meanwhile":  {func(r *room) { r.Leave(); r.ready() }, errGivenUp, 1},
-		"could not be":    {func(r *room) { r.fill(early{}, errFull) }, errFull, 0},
-		"there to be had": {func(r *room) { r.ready() }, nil, 0},
+		"taken before":    {func(r *Room) { r.ready(); _, _ = r.take(t.Context()) }, errGivenUp, 0},
+		"left before":     {func(r *Room) { r.ready(); r.Leave() }, errGivenUp, 1},
+		"left meanwhile":  {func(r *Room) { r.Leave(); r.ready() }, errGivenUp, 1},
+		"could not be":    {func(r *Room) { r.fill(early{}, errFull) }, errFull, 0},
+		"there to be had": {func(r *Room) { r.ready() }, nil, 0},
 	} {
 		discarded, stopped := 0, false
 		r := newRoom(func(_ early, gone func()) { discarded++; gone() })
@@ -64,8 +64,8 @@ func TestRoomOfACallThatEnds(t *testing.T) {
 
 var errFull = errors.New("no room")
 
-func newRoom(discard func(early, func())) *room {
-	return &room{made: make(chan struct{}), gone: make(chan struct{}), discard: discard}
+func newRoom(discard func(early, func())) *Room {
+	return &Room{made: make(chan struct{}), gone: make(chan struct{}), discard: discard}
 }
 
-func (r *room) ready() { r.fill(early{group: &cgroup.Group{}}, nil) }
+func (r *Room) ready() { r.fill(early{group: &cgroup.Group{}}, nil) }

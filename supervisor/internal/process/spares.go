@@ -34,7 +34,7 @@ type Spares struct {
 }
 
 type spare struct {
-	*room
+	*Room
 	key    string
 	limits string // its group's
 	made   time.Time
@@ -65,7 +65,7 @@ func (o order) key() string {
 func (o groupOrder) key() string { return fmt.Sprintf("%#v %#v", o.share, o.limits) }
 
 // take is the one that has waited for longest for such a call; nil if none does.
-func (s *Spares) take(c *prepare.Prepared) *room {
+func (s *Spares) take(c *prepare.Prepared) *Room {
 	if n, _ := s.Load(); n == 0 {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (s *Spares) take(c *prepare.Prepared) *room {
 		return nil
 	}
 	s.taken++
-	return s.remove(i).room
+	return s.remove(i).Room
 }
 
 // May says whether one waits that has the limits of a call, which it may get: of that no more
@@ -125,8 +125,8 @@ func (s *Spares) fits(key string) bool {
 	return true
 }
 
-func (s *Spares) add(r *room, key, limits string) {
-	one := &spare{room: r, key: key, limits: limits, made: time.Now()}
+func (s *Spares) add(r *Room, key, limits string) {
+	one := &spare{Room: r, key: key, limits: limits, made: time.Now()}
 	one.expiry = time.AfterFunc(spareTime, func() { s.drop(func(other *spare) bool { return other == one }) })
 	s.list = append(s.list, one)
 }
@@ -148,9 +148,9 @@ func (s *Spares) Drop() { s.drop(func(*spare) bool { return true }) }
 // giveWay gives up all, and waits until they are gone: what they have may be what a call
 // cannot have. It is false where none waited.
 func (s *Spares) giveWay(ctx context.Context) bool {
-	var rooms []*room
+	var rooms []*Room
 	s.drop(func(one *spare) bool {
-		rooms = append(rooms, one.room)
+		rooms = append(rooms, one.Room)
 		return true
 	})
 	for _, r := range rooms {
@@ -187,14 +187,14 @@ func (m *Maker) Spare(call *prepare.Prepared) {
 }
 
 // makeSpare makes one that goes on once it is known what is to be in it.
-func (m *Maker) makeSpare(o order) *room {
+func (m *Maker) makeSpare(o order) *Room {
 	ctx, stop := context.WithCancel(m.Closing)
 	r := m.newRoom(stop)
 	r.waits = true
 	m.Spares.making.Add(1)
 	made := sync.OnceFunc(func() { m.Spares.making.Add(-1) })
 	m.Tasks.Run("make a sandbox", func() {
-		defer m.Spares.drop(func(one *spare) bool { return one.room == r }) // unless a call has it
+		defer m.Spares.drop(func(one *spare) bool { return one.Room == r }) // unless a call has it
 		defer made()
 		p, over, err := m.make(ctx, o, func() {})
 		if err != nil {
@@ -219,18 +219,4 @@ func (m *Maker) makeSpare(o order) *room {
 		r.fill(early{p.group, p}, nil)
 	})
 	return r
-}
-
-// takeSpare gives a call a sandbox that waits, if there is one, in the place of what was
-// made for it.
-func (m *Maker) takeSpare(call *prepare.Prepared) bool {
-	r := m.Spares.take(call)
-	if r == nil {
-		return false
-	}
-	if call.Room != nil {
-		call.Room.Leave()
-	}
-	call.Room = r
-	return true
 }

@@ -50,6 +50,7 @@ type Progress struct {
 type birth struct {
 	*Maker
 	call     *prepare.Prepared
+	room     *Room // nil for nothing
 	log      hclog.Logger
 	listener Listener
 	on       Progress
@@ -59,9 +60,9 @@ type birth struct {
 }
 
 // Start brings the tool of a call up until it answers, with the call for its first
-// listener.
-func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, log hclog.Logger, l Listener, on Progress) (*Process, error) {
-	b := &birth{Maker: m, call: call, log: log, listener: l, on: on, held: m.Intake.hold(call.ID)}
+// listener. The room is what was made for that before; nil for nothing.
+func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, room *Room, log hclog.Logger, l Listener, on Progress) (*Process, error) {
+	b := &birth{Maker: m, call: call, room: room, log: log, listener: l, on: on, held: m.Intake.hold(call.ID)}
 	conn, err := host.Connect(ctx, host.Options{
 		Received: b.held.received, Decoded: b.held.decoded,
 		RuntimeDir: m.RuntimeDir, SocketDir: call.Plan.SocketDir(),
@@ -126,10 +127,11 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 // turn among starts.
 func (b *birth) born(ctx context.Context, env []string, socketDir string) (p *Process, over func(), err error) {
 	o := orderOf(b.call, b.call.ID, env, socketDir)
-	if b.call.Room == nil {
-		b.takeSpare(b.call)
+	r := b.room
+	if r == nil {
+		r = b.Spares.take(b.call)
 	}
-	if r, ok := b.call.Room.(*room); ok {
+	if r != nil {
 		has, err := r.take(ctx)
 		if err != nil && (!r.waits || ctx.Err() != nil) {
 			return nil, nil, err
