@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/plugin/host"
 	"github.com/toolhost/toolhost/internal/text"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -94,7 +95,7 @@ func (f *flight) note(event *pluginv1.CallEvent) {
 	case *pluginv1.CallEvent_Ask: // nobody is there
 		go func() {
 			_ = f.child.conn.Answer(context.Background(), &pluginv1.AnswerRequest{
-				CallId: f.id, InteractionId: e.Ask.GetInteractionId(), Outcome: pluginv1.AnswerRequest_OUTCOME_DENIED, Reason: "headless",
+				CallId: f.id, InteractionId: e.Ask.GetInteractionId(), Outcome: pluginv1.AnswerRequest_OUTCOME_DENIED, Reason: api.OutcomeHeadless,
 			})
 		}()
 	}
