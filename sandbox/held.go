@@ -76,7 +76,7 @@ func (o *opened) folder() bool { return o.stat.Mode&unix.S_IFMT == unix.S_IFDIR 
 type held struct {
 	files  map[string]*opened
 	mounts mountTable // as they were then
-	places []mark     // the reserved ones, by which the paths were judged
+	marks  []mark     // of the reserved places, by which the paths were judged
 	known  *judged    // what a Guard remembers of the policy; nil if it does not
 	own    *judgedOwn // where the policy has its masks of it; nil if it has not
 

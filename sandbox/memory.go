@@ -130,7 +130,7 @@ func (p Policy) equal(q Policy) bool {
 // remember keeps what was found, unless links were on the way: who may change those
 // was judged, too.
 func (g *Guard) remember(p Policy, r Resolved, epoch uint64) {
-	known := &judged{policy: p.clone(), found: r, epoch: epoch, marks: slices.Clone(r.held.places)}
+	known := &judged{policy: p.clone(), found: r, epoch: epoch, marks: slices.Clone(r.held.marks)}
 	for _, path := range slices.Concat(p.Read, p.Write, []string{p.Workspace}) {
 		if path == "" {
 			continue

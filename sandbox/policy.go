@@ -148,7 +148,7 @@ func (r *Resolved) open() error {
 	if err != nil {
 		return err
 	}
-	r.held.mounts, r.held.places = j.mounts, j.marks
+	r.held.mounts, r.held.marks = j.mounts, j.marks
 	if r.policy.Workspace != "" {
 		if r.workspace, err = r.openWorkspace(j); err != nil {
 			return err

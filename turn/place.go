@@ -36,14 +36,14 @@ func (b *batch) place(e *entry) bool {
 		ctx, e.place.wait = context.WithCancel(context.Background())
 		b.t.helpers.Go(func() {
 			err := e.call.Place(ctx)
-			b.t.post(func() { b.hasPlace(e, err) })
+			b.t.post(func() { b.onPlace(e, err) })
 		})
 	}
 	return false
 }
 
-// hasPlace goes on with a call that has waited for its place.
-func (b *batch) hasPlace(e *entry, err error) {
+// onPlace goes on with a call that has waited for its place.
+func (b *batch) onPlace(e *entry, err error) {
 	if !e.inLine() {
 		return
 	}
