@@ -61,7 +61,7 @@ func (s *Supervisor) start(ctx context.Context, k *caller, err error) *Call {
 	c, run, err := s.admit(k, err)
 	if err != nil {
 		s.doubtAfter(ctx, err)
-		k.room.Leave()
+		k.warm.Leave()
 		c.Refuse(err)
 	} else {
 		s.tasks.Run("own", func() { run(ctx) })
@@ -93,7 +93,7 @@ func (s *Supervisor) admit(k *caller, err error) (c *call.Call, run func(context
 		defer s.unregister(c) // when nothing of the call is left
 		defer k.line.Part()
 		c.Run(ctx)
-		k.room.Leave()
+		k.warm.Leave()
 		if k.line == nil && c.HadProcesses() {
 			s.maker.Spare(p)
 		}
@@ -105,7 +105,7 @@ func (s *Supervisor) admit(k *caller, err error) (c *call.Call, run func(context
 type caller struct {
 	s     *Supervisor
 	p     *prepare.Prepared
-	room  *process.Room // what was made for its processes early; nil for nothing
+	warm  *process.Warm // what was made for its processes early; nil for nothing
 	line  *kept.Line
 	guest *kept.Guest // nil before there are processes
 }
@@ -163,7 +163,7 @@ func (k *caller) start(ctx context.Context, c *call.Call) {
 		c.Connected(k.guest.Conn())
 		return
 	}
-	made, err := k.s.maker.Start(ctx, k.p, k.room, c.Log, c, process.Progress{
+	made, err := k.s.maker.Start(ctx, k.p, k.warm, c.Log, c, process.Progress{
 		Launching: c.Launching,
 		Spawned: func(made *process.Process) {
 			k.guest = k.line.First(made, c, counts(k.p))

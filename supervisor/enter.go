@@ -50,11 +50,11 @@ func (k *caller) onRecord(ctx context.Context) error {
 	if k.p.Request.OnRecord == nil {
 		return nil
 	}
-	k.makeRoom()
+	k.warmUp()
 	err := k.p.Request.OnRecord(ctx)
 	if err != nil { // the call's end comes behind that of its processes
 		select {
-		case <-k.room.Leave():
+		case <-k.warm.Leave():
 		case <-time.After(budget.AnswerMargin):
 		}
 	}

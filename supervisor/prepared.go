@@ -57,13 +57,13 @@ func (s *Supervisor) PrepareOffer(ctx context.Context, request Request) (*Prepar
 // PrepareAhead is Prepare of a call that is about to start: what its processes are to be in
 // is made meanwhile.
 func (s *Supervisor) PrepareAhead(ctx context.Context, request Request) (*Prepared, error) {
-	var room *process.Room
+	var warm *process.Warm
 	p, err := s.prepare(ctx, request, prepare.ForCall, func(p *prepare.Prepared) {
 		if hasOwnProcess(p) && !s.maker.Spares.May(p) {
-			room = s.maker.MakeGroup(p)
+			warm = s.maker.MakeGroup(p)
 		}
 	})
-	p.call.room = room
+	p.call.warm = warm
 	return p, err
 }
 
@@ -76,21 +76,21 @@ func (s *Supervisor) prepare(ctx context.Context, request Request, work prepare.
 	return prepared, err
 }
 
-// MakeRoom has what the call's processes are to be in, and with this lease as much of them
+// WarmUp has what the call's processes are to be in, and with this lease as much of them
 // as runs nothing of its tool, made beside whatever comes before Start. It does not wait, and
 // does nothing for a call that may find a process.
-func (p *Prepared) MakeRoom(lease *sandbox.Lease) {
+func (p *Prepared) WarmUp(lease *sandbox.Lease) {
 	request := p.call.p.Request
 	request.Lease = lease
 	p.call.p = p.call.p.With(request)
 	if p.refused == nil {
-		p.call.makeRoom()
+		p.call.warmUp()
 	}
 }
 
-func (k *caller) makeRoom() {
+func (k *caller) warmUp() {
 	if hasOwnProcess(k.p) {
-		k.room = k.s.maker.MakeRoom(k.p, k.room)
+		k.warm = k.s.maker.WarmUp(k.p, k.warm)
 	}
 }
 
@@ -106,13 +106,13 @@ func (p *Prepared) Start(ctx context.Context, own Own) *Call {
 
 // Close gives up a call that is not to start. It does not wait.
 func (p *Prepared) Close() {
-	p.call.room.Leave()
+	p.call.warm.Leave()
 	p.call.p.Close()
 }
 
 // Gone is closed once nothing is left of what was made ahead and Close given up: of what
 // cannot be killed that is later, if ever.
-func (p *Prepared) Gone() <-chan struct{} { return p.call.room.Leave() }
+func (p *Prepared) Gone() <-chan struct{} { return p.call.warm.Leave() }
 
 // Timeout is the one in force. A call whose arguments are refused has none.
 func (p *Prepared) Timeout() budget.Resolution { return p.call.p.Timeout }

@@ -70,11 +70,11 @@ func TestAPreparedRefusal(t *testing.T) {
 // nothingWaits is for tests that count what is there.
 var nothingWaits = supervisor.Config{Prestart: supervisor.PrestartBudget{Processes: -1}}
 
-// The room of a call is there before it starts, and is its processes' then; that of one which
+// The group of a call is there before it starts, and is its processes' then; that of one which
 // is given up is removed. Others of the same id have their own.
-func TestARoomBeforeTheStart(t *testing.T) {
+func TestWarmBeforeTheStart(t *testing.T) {
 	host := newHost(t, nothingWaits)
-	rooms := func(n int) func() bool {
+	groups := func(n int) func() bool {
 		return func() bool {
 			left, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*"))
 			return err == nil && len(left) == n
@@ -85,23 +85,23 @@ func TestARoomBeforeTheStart(t *testing.T) {
 	if got := host.Call(t.Context(), r); !got.OK() { // what asks for its tools has ended
 		t.Fatal(got.Message)
 	}
-	wait.Until(t, "no group is there", rooms(0))
+	wait.Until(t, "no group is there", groups(0))
 	var both [2]*supervisor.Prepared
 	for i := range both {
 		p, err := host.Prepare(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.MakeRoom(nil)
+		p.WarmUp(nil)
 		both[i] = p
 	}
-	wait.Until(t, "both have a room", rooms(2))
+	wait.Until(t, "both have a group", groups(2))
 	if got := both[0].Start(t.Context(), supervisor.Own{}).Result(); !got.OK() {
 		t.Error(got.Message)
 	}
-	wait.Until(t, "one is gone with its call", rooms(1))
+	wait.Until(t, "one is gone with its call", groups(1))
 	both[1].Close()
-	wait.Until(t, "the other is removed", rooms(0))
+	wait.Until(t, "the other is removed", groups(0))
 }
 
 // A call that is about to start has its group while it is prepared, whatever it is; one that is
@@ -165,7 +165,7 @@ func TestACommandWaitsForItsStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.MakeRoom(nil)
+		p.WarmUp(nil)
 		wait.Until(t, "its process waits", func() bool { return len(processesOf(t, host)) == launcherAndAdapter })
 		if _, err := os.Stat(file); err == nil {
 			t.Error("the command has run before its call")
@@ -285,7 +285,7 @@ func TestACommandWhoseProcessHasEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.MakeRoom(nil)
+	p.WarmUp(nil)
 	wait.Until(t, "its process waits", func() bool { return len(processesOf(t, host)) == launcherAndAdapter })
 	both := processesOf(t, host)
 	for _, pid := range both {

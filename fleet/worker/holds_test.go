@@ -124,7 +124,7 @@ func TestAGivenUpProcessKeepsItsSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call.MakeRoom(nil)
+	call.WarmUp(nil)
 	var waits []int
 	wait.Until(t, "its process waits", func() bool { waits = processes.WithEnvironment(mark); return len(waits) == 1 })
 	thaw := unkillable.Freeze(t, waits[0])

@@ -165,15 +165,15 @@ func (w *Worker) prepare(a *attempt, raw []byte, soon bool) {
 	case a.state == start.Refused || a.waits: // it was given up meanwhile, or waits
 		a.giveUp()
 	case len(a.request.Secrets) == 0: // with secrets it is planned anew at its start
-		w.makeRoom(a)
+		w.warmUp(a)
 	}
 	w.takeUp(a)
 }
 
-// makeRoom has made what the call needs while its go is on its way.
-func (w *Worker) makeRoom(a *attempt) {
+// warmUp has made what the call needs while its go is on its way.
+func (w *Worker) warmUp(a *attempt) {
 	if c := w.callers[a.id.Caller]; !c.hold.Over(now()) && w.lend(c, a) == nil {
-		a.call.MakeRoom(a.lease)
+		a.call.WarmUp(a.lease)
 	}
 }
 

@@ -34,7 +34,7 @@ type Spares struct {
 }
 
 type spare struct {
-	*Room
+	*Warm
 	key    string
 	limits string // its group's
 	made   time.Time
@@ -65,7 +65,7 @@ func (o order) key() string {
 func (o groupOrder) key() string { return fmt.Sprintf("%#v %#v", o.share, o.limits) }
 
 // take is the one that has waited for longest for such a call; nil if none does.
-func (s *Spares) take(c *prepare.Prepared) *Room {
+func (s *Spares) take(c *prepare.Prepared) *Warm {
 	if n, _ := s.Load(); n == 0 {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (s *Spares) take(c *prepare.Prepared) *Room {
 		return nil
 	}
 	s.taken++
-	return s.remove(i).Room
+	return s.remove(i).Warm
 }
 
 // May says whether one waits that has the limits of a call, which it may get: of that no more
@@ -125,8 +125,8 @@ func (s *Spares) fits(key string) bool {
 	return true
 }
 
-func (s *Spares) add(r *Room, key, limits string) {
-	one := &spare{Room: r, key: key, limits: limits, made: time.Now()}
+func (s *Spares) add(w *Warm, key, limits string) {
+	one := &spare{Warm: w, key: key, limits: limits, made: time.Now()}
 	one.expiry = time.AfterFunc(spareTime, func() { s.drop(func(other *spare) bool { return other == one }) })
 	s.list = append(s.list, one)
 }
@@ -148,19 +148,19 @@ func (s *Spares) Drop() { s.drop(func(*spare) bool { return true }) }
 // giveWay gives up all, and waits until they are gone: what they have may be what a call
 // cannot have. It is false where none waited.
 func (s *Spares) giveWay(ctx context.Context) bool {
-	var rooms []*Room
+	var all []*Warm
 	s.drop(func(one *spare) bool {
-		rooms = append(rooms, one.Room)
+		all = append(all, one.Warm)
 		return true
 	})
-	for _, r := range rooms {
+	for _, w := range all {
 		select {
-		case <-r.gone:
+		case <-w.gone:
 		case <-ctx.Done():
 			return false
 		}
 	}
-	return len(rooms) > 0
+	return len(all) > 0
 }
 
 // Load is how many wait, and how many calls have had one.
@@ -187,18 +187,18 @@ func (m *Maker) Spare(call *prepare.Prepared) {
 }
 
 // makeSpare makes one that goes on once it is known what is to be in it.
-func (m *Maker) makeSpare(o order) *Room {
+func (m *Maker) makeSpare(o order) *Warm {
 	ctx, stop := context.WithCancel(m.Closing)
-	r := m.newRoom(stop)
-	r.waits = true
+	w := m.newWarm(stop)
+	w.waits = true
 	m.Spares.making.Add(1)
 	made := sync.OnceFunc(func() { m.Spares.making.Add(-1) })
 	m.Tasks.Run("make a sandbox", func() {
-		defer m.Spares.drop(func(one *spare) bool { return one.Room == r }) // unless a call has it
+		defer m.Spares.drop(func(one *spare) bool { return one.Warm == w }) // unless a call has it
 		defer made()
 		p, over, err := m.make(ctx, o, func() {})
 		if err != nil {
-			r.fill(early{}, err)
+			w.fill(early{}, err)
 			return
 		}
 		p.group.Rest()
@@ -209,14 +209,14 @@ func (m *Maker) makeSpare(o order) *Room {
 		over()
 		made()
 		select {
-		case next := <-r.next:
+		case next := <-w.next:
 			if next != nil {
 				_ = p.begin(next.spec) // the call sees whether it has ended
 			}
 		case <-p.launcher.Gone():
 		case <-ctx.Done():
 		}
-		r.fill(early{p.group, p}, nil)
+		w.fill(early{p.group, p}, nil)
 	})
-	return r
+	return w
 }

@@ -50,7 +50,7 @@ type Progress struct {
 type birth struct {
 	*Maker
 	call     *prepare.Prepared
-	room     *Room // nil for nothing
+	warm     *Warm // nil for nothing
 	log      hclog.Logger
 	listener Listener
 	on       Progress
@@ -60,9 +60,9 @@ type birth struct {
 }
 
 // Start brings the tool of a call up until it answers, with the call for its first
-// listener. The room is what was made for that before; nil for nothing.
-func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, room *Room, log hclog.Logger, l Listener, on Progress) (*Process, error) {
-	b := &birth{Maker: m, call: call, room: room, log: log, listener: l, on: on, held: m.Intake.hold(call.ID)}
+// listener. warm is nil for nothing.
+func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, warm *Warm, log hclog.Logger, l Listener, on Progress) (*Process, error) {
+	b := &birth{Maker: m, call: call, warm: warm, log: log, listener: l, on: on, held: m.Intake.hold(call.ID)}
 	conn, err := host.Connect(ctx, host.Options{
 		Received: b.held.received, Decoded: b.held.decoded,
 		RuntimeDir: m.RuntimeDir, SocketDir: call.Plan.SocketDir(),
@@ -123,17 +123,16 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 	}, nil
 }
 
-// born is a process that is made now, or has waited in the call's room. over gives back its
+// born is a process that is made now, or has waited for the call. over gives back its
 // turn among starts.
 func (b *birth) born(ctx context.Context, env []string, socketDir string) (p *Process, over func(), err error) {
 	o := orderOf(b.call, b.call.ID, env, socketDir)
-	r := b.room
-	if r == nil {
-		r = b.Spares.take(b.call)
+	if b.warm == nil {
+		b.warm = b.Spares.take(b.call)
 	}
-	if r != nil {
-		has, err := r.take(ctx)
-		if err != nil && (!r.waits || ctx.Err() != nil) {
+	if w := b.warm; w != nil {
+		has, err := w.take(ctx)
+		if err != nil && (!w.waits || ctx.Err() != nil) {
 			return nil, nil, err
 		}
 		if p := has.process; p != nil {

@@ -19,8 +19,9 @@ type early struct {
 	process *Process
 }
 
-// Room holds what was made early until the call starts. Its methods may be called from any goroutine.
-type Room struct {
+// Warm holds what was made early for a call until that starts. Its methods may be called from
+// any goroutine.
+type Warm struct {
 	discard func(has early, gone func()) // does not wait
 	stop    context.CancelFunc           // ends the making
 	next    chan *order                  // what is to be in the group; nil for nothing
@@ -37,54 +38,54 @@ type Room struct {
 var errGivenUp = errors.New("the call was given up before its processes were started")
 
 // fill puts in what was made, once.
-func (r *Room) fill(has early, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.has, r.err = has, err
-	close(r.made)
+func (w *Warm) fill(has early, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.has, w.err = has, err
+	close(w.made)
 	if err != nil {
-		close(r.gone)
+		close(w.gone)
 	}
-	r.drop()
+	w.drop()
 }
 
 // take waits until it is made, and the caller has it then. One that was given up is not to
 // be had any more. Where ctx ends first, it waits until nothing is left of it: so long the
 // call has not ended.
-func (r *Room) take(ctx context.Context) (early, error) {
-	r.goOn(nil)
+func (w *Warm) take(ctx context.Context) (early, error) {
+	w.goOn(nil)
 	select {
-	case <-r.made:
+	case <-w.made:
 	case <-ctx.Done():
-		<-r.Leave()
+		<-w.Leave()
 		return early{}, context.Cause(ctx)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	has := r.has
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	has := w.has
 	switch {
-	case r.err != nil:
+	case w.err != nil:
 	case has.group == nil:
 		return has, errGivenUp
 	default:
-		r.has = early{}
-		close(r.gone)
+		w.has = early{}
+		close(w.gone)
 	}
-	return has, r.err
+	return has, w.err
 }
 
 // Leave gives up what nobody has taken, without a wait. gone is closed once nothing is left
-// of that; of no room nothing is.
-func (r *Room) Leave() (gone <-chan struct{}) {
-	if r == nil {
+// of that; of a nil one nothing is.
+func (w *Warm) Leave() (gone <-chan struct{}) {
+	if w == nil {
 		return nothingLeft
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.left = true
-	r.stop()
-	r.drop()
-	return r.gone
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left = true
+	w.stop()
+	w.drop()
+	return w.gone
 }
 
 var nothingLeft = func() <-chan struct{} {
@@ -94,32 +95,32 @@ var nothingLeft = func() <-chan struct{} {
 }()
 
 // drop is called while mu is held.
-func (r *Room) drop() {
-	if has := r.has; r.left && has.group != nil {
-		r.has = early{}
-		r.discard(has, func() { close(r.gone) })
+func (w *Warm) drop() {
+	if has := w.has; w.left && has.group != nil {
+		w.has = early{}
+		w.discard(has, func() { close(w.gone) })
 	}
 }
 
 // goOn says what is to be in the group, unless that was said before.
-func (r *Room) goOn(o *order) {
+func (w *Warm) goOn(o *order) {
 	select {
-	case r.next <- o:
+	case w.next <- o:
 	default:
 	}
 }
 
 // whatNext waits until it is known what is to be in the group.
-func (r *Room) whatNext(ctx context.Context) *order {
+func (w *Warm) whatNext(ctx context.Context) *order {
 	select {
-	case o := <-r.next:
+	case o := <-w.next:
 		return o
 	case <-ctx.Done():
 		return nil
 	}
 }
 
-// maxAheadName leaves the name of a group room for what tells it from others of its call.
+// maxAheadName leaves space in the name of a group for what tells it from others of its call.
 const maxAheadName = 100
 
 // aheadName is new whatever else there is of the call: another try of it may not be gone.
@@ -128,65 +129,65 @@ func aheadName(call *prepare.Prepared) string {
 }
 
 // MakeGroup has the group of a call's processes made beside what else is decided about it
-// once its limits are known. What is to be in it waits for MakeRoom.
-func (m *Maker) MakeGroup(call *prepare.Prepared) *Room {
+// once its limits are known. What is to be in it waits for WarmUp.
+func (m *Maker) MakeGroup(call *prepare.Prepared) *Warm {
 	ctx, stop := context.WithCancel(m.Closing)
-	r := m.newRoom(stop)
+	w := m.newWarm(stop)
 	o := groupOf(call, aheadName(call))
 	m.Tasks.Run("make a group", func() {
 		group, err := m.group(o)
 		if err != nil {
-			r.fill(early{}, err)
+			w.fill(early{}, err)
 			return
 		}
-		m.fill(ctx, r, group)
+		m.fill(ctx, w, group)
 	})
-	return r
+	return w
 }
 
-func (m *Maker) newRoom(stop context.CancelFunc) *Room {
-	return &Room{stop: stop, next: make(chan *order, 1), made: make(chan struct{}), gone: make(chan struct{}), discard: func(e early, gone func()) {
+func (m *Maker) newWarm(stop context.CancelFunc) *Warm {
+	return &Warm{stop: stop, next: make(chan *order, 1), made: make(chan struct{}), gone: make(chan struct{}), discard: func(e early, gone func()) {
 		m.Tasks.Run("remove a group", func() { m.discard(e); gone() })
 	}}
 }
 
-// MakeRoom has as much of a call's processes made beside what comes before its start as
+// WarmUp has as much of a call's processes made beside what comes before its start as
 // runs nothing of the tool. The adapter of a command waits for the host's connection, before
 // which the command does not exist; a plugin would begin, and has a group alone. A sandbox that
-// waits takes the place of the room that it has; nil is none.
-func (m *Maker) MakeRoom(call *prepare.Prepared, has *Room) *Room {
-	r := m.Spares.take(call)
+// waits takes the place of what it has, which is nil for nothing.
+func (m *Maker) WarmUp(call *prepare.Prepared, has *Warm) *Warm {
+	w := m.Spares.take(call)
 	switch {
-	case r != nil:
+	case w != nil:
 		has.Leave()
 	case has != nil:
-		r = has
+		w = has
 	default:
-		r = m.MakeGroup(call)
+		w = m.MakeGroup(call)
 	}
 	var whole *order
 	if dir := call.Plan.SocketDir(); call.Request.Command != nil && dir != "" { // without one, its connection makes a folder first
 		o := orderOf(call, aheadName(call), host.Environment(dir), "") // it is in the group that is there
 		whole = &o
 	}
-	r.goOn(whole)
-	return r
+	w.goOn(whole)
+	return w
 }
 
 // fill puts in a group, and what is to be in that.
-func (m *Maker) fill(ctx context.Context, r *Room, group *cgroup.Group) {
-	o := r.whatNext(ctx)
+func (m *Maker) fill(ctx context.Context, w *Warm, group *cgroup.Group) {
+	o := w.whatNext(ctx)
 	if o == nil {
-		r.fill(early{group: group}, nil)
+		w.fill(early{group: group}, nil)
 		return
 	}
 	o.group = group
 	p, over, err := m.make(ctx, *o, func() {})
 	if err != nil {
-		r.fill(early{}, err)
+		w.fill(early{}, err)
 		return
 	}
-	r.fill(early{p.group, p}, nil)
+	w.fill(early{p.group, p}, nil)
 	_ = p.launcher.Started(ctx) // who takes it sees why not
 	over()                      // what waits for its call does not hold up other starts
 }
