@@ -25,7 +25,7 @@ func ExampleResolve() {
 // What an operator says on the command line holds as given, and a call's own wish is
 // held to it.
 func ExampleResolve_operator() {
-	profile, _ := budget.ForOperation("InvokeTool")
+	profile, _ := budget.Standard(budget.ToolCall)
 	flag := budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: 300 * time.Millisecond, Detail: "--timeout"}
 	fmt.Println(budget.Resolve(profile, flag).Timeout)
 	fmt.Println(budget.Resolve(profile, flag, budget.Ask{Layer: budget.LayerCall, Timeout: time.Millisecond}).Warnings)

@@ -58,28 +58,6 @@ func TestStandardUnknown(t *testing.T) {
 	}
 }
 
-func TestForOperation(t *testing.T) {
-	want := map[string]string{
-		"Call": ToolCall, "Describe": MessageRoute, "Handshake": Registration, "Status": WorkflowStatus, "Escalate": HITLEscalate,
-		"InvokeTool": ToolCall, "DescribeTool": MessageRoute, "RejectHandoff": MessageRoute,
-		"RegisterAgent": Registration, "DeregisterAgent": Registration, "Heartbeat": Heartbeat,
-		"SubmitTask": TaskSubmit, "CancelTask": TaskSubmit, "GetTaskStatus": WorkflowStatus,
-		"SubmitProposal": NegotiationOpen, "SubmitVote": NegotiationVote, "WaitForDecision": NegotiationVote,
-		"GetDecision": NegotiationDecision, "RequestHandoff": Handoff, "AcceptHandoff": Handoff,
-		"/toolhost.plugin.v1.Tool/Call": ToolCall,
-	}
-	for op, name := range want {
-		if p, ok := ForOperation(op); !ok || p.Name != name {
-			t.Errorf("ForOperation(%q) = %q, %v, want %q", op, p.Name, ok, name)
-		}
-	}
-	for _, op := range []string{"", "/", "call", "Call/", "tool_call"} {
-		if p, ok := ForOperation(op); ok {
-			t.Errorf("ForOperation(%q) = %+v, want none", op, p)
-		}
-	}
-}
-
 func TestValidateProfile(t *testing.T) {
 	good := Profile{Name: "x", Default: 2, Min: 1, Max: 3}
 	bad := map[string]Profile{

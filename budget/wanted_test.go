@@ -7,7 +7,7 @@ import (
 
 // A hint beyond all bounds is not told as if it had been asked for to the hour.
 func TestWarningOfHugeHint(t *testing.T) {
-	profile, _ := ForOperation(ToolCall)
+	profile, _ := Standard(ToolCall)
 	for meta, want := range map[string]string{`{"timeout":1e99}`: "2562047h or more asked by", `{"timeout":-1e99}`: "-2562047h or less asked by"} {
 		hint, _, err := Hint(nil, []byte(meta), "")
 		if err != nil {

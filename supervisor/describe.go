@@ -135,7 +135,7 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 
 // askDescription makes a supervised call like any other, whose work is a Describe.
 func (s *Supervisor) askDescription(ctx context.Context, request Request) (*pluginv1.DescribeResponse, *api.Result, error) {
-	profile, _ := budget.ForOperation(budget.OpDescribe)
+	profile, _ := budget.Standard(budget.MessageRoute)
 	p, err := s.prepareDescribe(ctx, request, profile)
 	c, run, err := s.admit(&caller{s: s, p: p}, err)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *Supervisor) describePolicy(request Request) *sandbox.Policy {
 
 // describeTimeout lets a Describe take no longer than the call that needs it.
 func (s *Supervisor) describeTimeout(request Request, profile budget.Profile) []budget.Ask {
-	configured := s.preparer.Operation(budget.OpDescribe, request).Timeout
+	configured := s.preparer.Operation(budget.MessageRoute, request).Timeout
 	most := min(cmp.Or(request.Tool.DescribeTimeout, configured), max(profile.Max, configured))
 	ofCall, asks := s.config.Profile, s.preparer.Asks(request)
 	if request.Tool.Adapter {

@@ -15,7 +15,7 @@ func TestDescribeTimeout(t *testing.T) {
 	if err := config.complete(); err != nil {
 		t.Fatal(err)
 	}
-	profile, _ := budget.ForOperation(budget.OpDescribe)
+	profile, _ := budget.Standard(budget.MessageRoute)
 	entry := budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankTool, Timeout: 3 * time.Second}
 	flag := budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: 4 * time.Second}
 	call := budget.Ask{Layer: budget.LayerCall, Timeout: 5 * time.Second}

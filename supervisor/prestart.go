@@ -68,7 +68,7 @@ func (s *Supervisor) startAhead(ctx context.Context, p *prepare.Prepared, l proc
 	if err != nil {
 		return err
 	}
-	describing, cancel := context.WithTimeout(ctx, cmp.Or(p.Request.Tool.DescribeTimeout, s.preparer.Operation(budget.OpDescribe, p.Request).Timeout))
+	describing, cancel := context.WithTimeout(ctx, cmp.Or(p.Request.Tool.DescribeTimeout, s.preparer.Operation(budget.MessageRoute, p.Request).Timeout))
 	defer cancel()
 	_, err = made.Conn().Describe(describing)
 	return err

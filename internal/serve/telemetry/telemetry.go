@@ -106,8 +106,7 @@ func (t *Telemetry) one(record *turn.Record) {
 // Described counts that a tool was asked what it is; failed is nil if it said
 // so.
 func (t *Telemetry) Described(took time.Duration, failed *api.Result) {
-	profile, _ := budget.ForOperation(budget.OpDescribe)
-	t.metrics.rpc(profile.Name, "Describe", took, failed != nil && failed.Status == api.StatusTimeout)
+	t.metrics.rpc(budget.MessageRoute, "Describe", took, failed != nil && failed.Status == api.StatusTimeout)
 }
 
 // JournalFailed counts a write to the journal that failed.

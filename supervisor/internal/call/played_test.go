@@ -255,7 +255,7 @@ func untilEnded(ctx context.Context, _ *played) error { return works(ctx, 1000*t
 func owned(tool *played, change func(*owner)) *owner {
 	o := bare(spec.Request{Name: "tool"})
 	o.p.Plan, o.p.Grace = &sandbox.Plan{}, 2*time.Second
-	o.p.StartTimeout = new(prepare.Preparer).Operation(budget.OpHandshake, o.p.Request).Timeout
+	o.p.StartTimeout = new(prepare.Preparer).Operation(budget.Registration, o.p.Request).Timeout
 	o.p.Timeout = budget.Resolution{Timeout: time.Minute, SoftBudget: time.Minute, Max: time.Hour}
 	o.Start, tool.call = tool.bringUp, o
 	if change != nil {

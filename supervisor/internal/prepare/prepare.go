@@ -155,7 +155,7 @@ func (n *preparation) settleTime(profile budget.Profile) {
 		asks = append(asks, toolHint(n.Description))
 	}
 	n.Timeout = budget.Resolve(profile, asks...)
-	n.StartTimeout = n.Preparer.Operation(budget.OpHandshake, n.Request).Timeout
+	n.StartTimeout = n.Preparer.Operation(budget.Registration, n.Request).Timeout
 	grace, warnings := budget.Grace(cmp.Or(n.Request.Grace, n.Preparer.Grace))
 	n.Prepared.Grace = grace
 	n.Warnings = slices.Concat(n.Warnings, n.Timeout.Warnings, warnings)
@@ -165,9 +165,9 @@ func (n *preparation) settleTime(profile budget.Profile) {
 	}
 }
 
-// Operation is the timeout of an operation of toolhost's own.
+// Operation is the timeout of an operation of toolhost's own, by a standard profile.
 func (p *Preparer) Operation(name string, request spec.Request) budget.Resolution {
-	profile, _ := budget.ForOperation(name)
+	profile, _ := budget.Standard(name)
 	return budget.Resolve(profile, slices.Concat(p.Profiles[profile.Name], request.Profiles[profile.Name])...)
 }
 
