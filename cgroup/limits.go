@@ -29,21 +29,18 @@ type IOMax struct {
 const (
 	maxWeight        = 10_000
 	defaultWeight    = 100
-	maxCPUPercent    = 1_000_000   // 10,000 CPUs; keeps the quota far from the kernel's overflow check
-	maxPids          = 4 * 1 << 20 // PID_MAX_LIMIT on 64 bits; the kernel refuses more
-	minMemoryBytes   = 64 << 10    // below this not even exec succeeds
-	cpuPeriodUs      = 100_000     // the kernel's default period
+	cpuPeriodUs      = 100_000 // the kernel's default period
 	maxIOMaxDevices  = 64
 	quotaUsPerCent   = cpuPeriodUs / 100
-	maxMemoryBytes   = math.MaxInt64 &^ 0xffff // page counters round up to pages of up to 64 KiB
 	zeroMeansNoLimit = "use 0 for no limit"
 )
 
-// Names of limits in a RangeError that can also be off.
+// Ranges of limits; 0 is none.
 const (
-	MemoryLimit = "memory limit"
-	PidsLimit   = "pids limit"
-	CPUPercent  = "CPU percent"
+	MinMemoryBytes = 64 << 10                // below this not even exec succeeds
+	MaxMemoryBytes = math.MaxInt64 &^ 0xffff // page counters round up to pages of up to 64 KiB
+	MaxPids        = 4 * 1 << 20             // PID_MAX_LIMIT on 64 bits; the kernel refuses more
+	MaxCPUPercent  = 1_000_000               // 10,000 CPUs; keeps the quota far from the kernel's overflow check
 )
 
 // Validate checks every field against the range that the kernel accepts.
@@ -54,9 +51,9 @@ func (l Limits) Validate() error {
 		v        int64
 		min, max int64
 	}{
-		{MemoryLimit, l.MemoryBytes, minMemoryBytes, maxMemoryBytes},
-		{PidsLimit, l.Pids, 1, maxPids},
-		{CPUPercent, l.CPUPercent, 1, maxCPUPercent},
+		{"memory limit", l.MemoryBytes, MinMemoryBytes, MaxMemoryBytes},
+		{"pids limit", l.Pids, 1, MaxPids},
+		{"CPU percent", l.CPUPercent, 1, MaxCPUPercent},
 		{"CPU weight", l.CPUWeight, 1, maxWeight},
 		{"IO weight", l.IOWeight, 1, maxWeight},
 	}
@@ -72,18 +69,7 @@ func checkRange(name string, v, lo, hi int64) error {
 	if v == 0 || v >= lo && v <= hi {
 		return nil
 	}
-	return &RangeError{Name: name, Value: v, Min: lo, Max: hi}
-}
-
-// RangeError is a limit that the kernel would not accept.
-type RangeError struct {
-	Name            string // of the limit
-	Value, Min, Max int64
-}
-
-// Error implements error.
-func (e *RangeError) Error() string {
-	return fmt.Sprintf("%s %d is out of range: take %d to %d, or %s", e.Name, e.Value, e.Min, e.Max, zeroMeansNoLimit)
+	return fmt.Errorf("%s %d is out of range: take %d to %d, or %s", name, v, lo, hi, zeroMeansNoLimit)
 }
 
 func validateIOMax(list []IOMax) error {

@@ -15,8 +15,8 @@ func TestValidate(t *testing.T) {
 	}{
 		{"zero", Limits{}, ""},
 		{"usual", Limits{MemoryBytes: 512 << 20, Pids: 64, CPUPercent: 200, CPUWeight: 100, IOWeight: 100, IOMax: []IOMax{disk}}, ""},
-		{"largest", Limits{MemoryBytes: maxMemoryBytes, Pids: maxPids, CPUPercent: maxCPUPercent, CPUWeight: 10000, IOWeight: 10000}, ""},
-		{"smallest", Limits{MemoryBytes: minMemoryBytes, Pids: 1, CPUPercent: 1, CPUWeight: 1, IOWeight: 1}, ""},
+		{"largest", Limits{MemoryBytes: MaxMemoryBytes, Pids: MaxPids, CPUPercent: MaxCPUPercent, CPUWeight: 10000, IOWeight: 10000}, ""},
+		{"smallest", Limits{MemoryBytes: MinMemoryBytes, Pids: 1, CPUPercent: 1, CPUWeight: 1, IOWeight: 1}, ""},
 		{"negative memory", Limits{MemoryBytes: -1}, "memory limit -1"},
 		{"tiny memory", Limits{MemoryBytes: 1}, "memory limit 1"},
 		{"overflowing memory", Limits{MemoryBytes: math.MaxInt64}, "memory limit 9223372036854775807"},
@@ -49,7 +49,7 @@ func TestValidate(t *testing.T) {
 // What Validate accepts never overflows on its way to the kernel.
 func FuzzPlan(f *testing.F) {
 	f.Add(int64(1<<30), int64(64), int64(100), int64(100), int64(100), uint32(8), int64(1))
-	f.Add(int64(maxMemoryBytes), int64(maxPids), int64(maxCPUPercent), int64(maxWeight), int64(maxWeight), uint32(4095), int64(math.MaxInt64))
+	f.Add(int64(MaxMemoryBytes), int64(MaxPids), int64(MaxCPUPercent), int64(maxWeight), int64(maxWeight), uint32(4095), int64(math.MaxInt64))
 	f.Fuzz(func(t *testing.T, mem, pids, cpu, weight, ioWeight int64, major uint32, rate int64) {
 		l := Limits{MemoryBytes: mem, Pids: pids, CPUPercent: cpu, CPUWeight: weight, IOWeight: ioWeight, IOMax: []IOMax{{Major: major, ReadBytes: rate}}}
 		if l.Validate() != nil {

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -158,7 +157,7 @@ func (l Limits) Bounds() (Bounds, error) {
 	}
 	b := Bounds(l)
 	b.MemoryBytes, b.Pids, b.CPUPercent = finite(l.MemoryBytes), finite(l.Pids), finite(l.CPUPercent)
-	if err := b.checkGroup(l.Pids); err != nil {
+	if err := b.checkGroup(); err != nil {
 		return Bounds{}, err
 	}
 	if b.MemoryBytes > 0 && b.MemoryBytes < MinMemoryBytes {
@@ -167,25 +166,22 @@ func (l Limits) Bounds() (Bounds, error) {
 	return b, nil
 }
 
-// checkGroup checks the kernel's ranges in the terms of Limits, where 0 is the
-// default; pids are those asked for.
-func (b Bounds) checkGroup(pids int64) error {
-	err := b.Group().Validate()
-	outside, ok := errors.AsType[*cgroup.RangeError](err)
-	if !ok {
-		return err
+// checkGroup checks the kernel's ranges in the terms of Limits, where 0 is the default. What is
+// enough for the kernel alone is left to Bounds.
+func (b Bounds) checkGroup() error {
+	for _, v := range []struct {
+		name                        string
+		value, least, allowed, most int64
+	}{
+		{"memory limit", b.MemoryBytes, cgroup.MinMemoryBytes, MinMemoryBytes, cgroup.MaxMemoryBytes},
+		{"pids limit", b.Pids, 1, 1, cgroup.MaxPids - sandbox.LauncherTasks},
+		{"CPU percent", b.CPUPercent, 1, 1, cgroup.MaxCPUPercent},
+	} {
+		if v.value != 0 && (v.value < v.least || v.value > v.most) {
+			return fmt.Errorf("%s %d is out of range: take %d to %d, or infinity for no limit", v.name, v.value, v.allowed, v.most)
+		}
 	}
-	value, least, most := outside.Value, outside.Min, outside.Max
-	switch outside.Name {
-	case cgroup.MemoryLimit:
-		least = MinMemoryBytes
-	case cgroup.CPUPercent:
-	case cgroup.PidsLimit:
-		value, most = pids, most-sandbox.LauncherTasks
-	default:
-		return err
-	}
-	return fmt.Errorf("%s %d is out of range: take %d to %d, or infinity for no limit", outside.Name, value, least, most)
+	return b.Group().Validate()
 }
 
 // Group is the part of the limits that the kernel enforces by cgroup. The
