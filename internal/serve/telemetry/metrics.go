@@ -121,7 +121,7 @@ func reloadResult(ok bool) string {
 	return "error"
 }
 
-// event implements sink.
+// event counts what happens in a turn. It keeps no pointer.
 func (m *metrics) event(e *api.Event) {
 	if e.Missed > 0 {
 		m.missed.WithLabelValues().Add(float64(e.Missed))
@@ -140,7 +140,7 @@ func (m *metrics) event(e *api.Event) {
 	}
 }
 
-// call implements sink.
+// call counts a call that has its result. It keeps no pointer.
 func (m *metrics) call(c *ended) {
 	r := c.result
 	m.calls.WithLabelValues(c.tool, statuses.of(string(r.Status))).Inc()

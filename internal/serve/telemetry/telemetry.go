@@ -36,14 +36,7 @@ type Telemetry struct {
 	tools   *tools
 	offered func() []string
 	metrics *metrics
-	sinks   []sink
 	export  *exports // nil where nothing is sent
-}
-
-// sink takes what happens. It neither waits nor fails, and keeps no pointers.
-type sink interface {
-	event(e *api.Event)
-	call(c *ended)
 }
 
 // ended is a call that has its result.
@@ -63,13 +56,9 @@ func New(c Config) (*Telemetry, error) {
 	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
 	m := newMetrics(c)
 	t := &Telemetry{tools: &tools{known: c.Known, begin: m.beginTool, seen: map[string]bool{}}, offered: c.Tools, metrics: m}
-	t.sinks = []sink{t.metrics}
 	var err error
 	if t.export, err = newExports(c, t.metrics, t.Metrics()); err != nil {
 		return nil, err
-	}
-	if t.export != nil && t.export.traces != nil {
-		t.sinks = append(t.sinks, t.export.traces)
 	}
 	return t, nil
 }
@@ -85,9 +74,7 @@ func (t *Telemetry) Observe(records []turn.Record) {
 }
 
 func (t *Telemetry) one(record *turn.Record) {
-	for _, s := range t.sinks {
-		s.event(&record.Event)
-	}
+	t.metrics.event(&record.Event)
 	if record.Result == nil {
 		return
 	}
@@ -98,8 +85,9 @@ func (t *Telemetry) one(record *turn.Record) {
 	if at := record.Result.Marks.Done; !at.IsZero() {
 		c.over = at
 	}
-	for _, s := range t.sinks {
-		s.call(c)
+	t.metrics.call(c)
+	if traces := t.traces(); traces != nil {
+		traces.take(newTraced(c))
 	}
 }
 

@@ -52,12 +52,7 @@ func newTraces(exporter sdktrace.SpanExporter, of *resource.Resource, version st
 	return t
 }
 
-// event implements sink.
-func (t *traces) event(*api.Event) {}
-
-// call implements sink.
-func (t *traces) call(c *ended) { t.take(newTraced(c)) }
-
+// take does not wait.
 func (t *traces) take(c traced) {
 	select {
 	case t.waiting <- c:

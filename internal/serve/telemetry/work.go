@@ -23,15 +23,24 @@ type Work struct {
 // Trace begins the span of a call, below the trace context that the call came with, and
 // gives its own; without traces that is the same one. It does not wait.
 func (t *Telemetry) Trace(parent string) (own string) {
-	if t.export == nil || t.export.traces == nil {
-		return parent
+	if traces := t.traces(); traces != nil {
+		return traces.begin(parent)
 	}
-	return t.export.traces.begin(parent)
+	return parent
+}
+
+// traces is nil where no spans are sent.
+func (t *Telemetry) traces() *traces {
+	if t.export == nil {
+		return nil
+	}
+	return t.export.traces
 }
 
 // Worked makes spans of a worker's call. It neither waits nor keeps a pointer.
 func (t *Telemetry) Worked(w Work) {
-	if t.export == nil || t.export.traces == nil {
+	traces := t.traces()
+	if traces == nil {
 		return
 	}
 	tool := t.tools.of(w.Result.Tool)
@@ -40,5 +49,5 @@ func (t *Telemetry) Worked(w Work) {
 	c.attributes = append(details(w.Result),
 		attribute.String(toolName, tool), attribute.String("toolhost.worker", printable(w.Worker)), attribute.String("toolhost.status", statuses.of(string(w.Result.Status))))
 	c.phases = append(c.phases, api.Phase{Name: "offer", From: w.Offered, To: w.Told}, api.Phase{Name: "result", From: w.Over, To: w.Taken})
-	t.export.traces.take(c)
+	traces.take(c)
 }
