@@ -97,42 +97,12 @@ func (s *session) call(ctx context.Context, method string, p params, out *plugin
 
 // exchange makes one request and waits for its answer.
 func (s *session) exchange(c *call, method string, p params) (answer *jsonrpc.Response, asked bool, err error) {
-	e := newExchange()
-	defer s.wire.forget(e)
-	sent, err := s.wire.ask(e, method, p)
+	e, asked, err := s.wire.roundTrip(c.ctx, method, p, func(e *exchange) { s.cancelled(c, e) })
 	if err != nil {
-		return nil, false, s.unanswered(c, err)
+		return nil, asked, s.unanswered(c, err)
 	}
-	for {
-		select {
-		case err := <-sent:
-			if err != nil {
-				return nil, false, s.unanswered(c, err)
-			}
-			sent = nil
-			continue
-		case <-e.done:
-		case <-s.wire.over:
-			if sent != nil { // it is about to fail, or was taken: where the server reads nothing, neither
-				select {
-				case <-sent:
-				case <-time.After(settleTime):
-				}
-			}
-			if e.answer == nil {
-				_, asked := s.wire.result(e)
-				return nil, asked, s.unanswered(c, errNoAnswer)
-			}
-		case <-c.ctx.Done():
-			s.cancelled(c, e)
-		}
-		answer, asked := s.wire.result(e)
-		if answer == nil {
-			return nil, asked, s.unanswered(c, errNoAnswer)
-		}
-		c.mended = e.mended // the answer is there: it changes no more
-		return answer, true, nil
-	}
+	c.mended = e.mended
+	return e.answer, true, nil
 }
 
 // metaOf is what stands beside a request's parameters: what the caller gives, a
@@ -159,7 +129,13 @@ func (s *session) introduce(meta map[string]any, client mcpcall.Client) {
 	meta[metaLogLevel] = logLevelOf(client)
 }
 
-var errNoAnswer = errors.New("the MCP server has not answered")
+// ownMeta is what stands beside the parameters of a request that no call makes.
+func (s *session) ownMeta() map[string]any {
+	meta := map[string]any{}
+	s.introduce(meta, clientOfHost)
+	delete(meta, metaLogLevel)
+	return meta
+}
 
 // cancelled tells the server that the call's time is over and waits for what it
 // still answers. What it was doing last is shown if it takes its time, since

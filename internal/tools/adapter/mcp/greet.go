@@ -66,12 +66,10 @@ func (s *session) discoverWithin(ctx context.Context, limit time.Duration) error
 	asking, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	s.server.ProtocolVersion = statelessSince
-	meta := map[string]any{}
-	s.introduce(meta, clientOfHost)
-	delete(meta, metaLogLevel)
-	raw, err := s.answer(asking, "server/discover", params{"_meta": meta})
+	p := params{"_meta": s.ownMeta()}
+	raw, err := s.answer(asking, "server/discover", p)
 	if refusedOnly(err) {
-		raw, err = s.answer(asking, "server/discover", params{"_meta": meta})
+		raw, err = s.answer(asking, "server/discover", p)
 	}
 	s.server.ProtocolVersion = ""
 	if err != nil {
@@ -145,36 +143,16 @@ func (s *session) initializeOrDiscover(ctx context.Context) error {
 
 // answer makes a request of the session's own.
 func (s *session) answer(ctx context.Context, method string, p params) (json.RawMessage, error) {
-	e := newExchange()
-	defer s.wire.forget(e)
-	sent, err := s.wire.ask(e, method, p)
-	if err != nil {
+	e, _, err := s.wire.roundTrip(ctx, method, p, func(*exchange) {})
+	switch {
+	case errors.Is(err, errNoAnswer) && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, err
+	case e.answer.Error != nil:
+		return nil, e.answer.Error
 	}
-	for {
-		select {
-		case err := <-sent:
-			if err != nil {
-				return nil, err
-			}
-			sent = nil
-			continue
-		case <-e.done:
-		case <-s.wire.over:
-		case <-ctx.Done():
-			if answer, _ := s.wire.result(e); answer == nil {
-				return nil, context.Cause(ctx)
-			}
-		}
-		answer, _ := s.wire.result(e)
-		switch {
-		case answer == nil:
-			return nil, errNoAnswer
-		case answer.Error != nil:
-			return nil, answer.Error
-		}
-		return answer.Result, nil
-	}
+	return e.answer.Result, nil
 }
 
 // self is how the adapter introduces itself.

@@ -150,10 +150,7 @@ func (s *session) listPage(ctx context.Context, method, cursor string) (json.Raw
 		p["cursor"] = cursor
 	}
 	if s.stateless() {
-		meta := map[string]any{}
-		s.introduce(meta, clientOfHost)
-		delete(meta, metaLogLevel)
-		p["_meta"] = meta
+		p["_meta"] = s.ownMeta()
 	}
 	return s.answer(ctx, method, p)
 }

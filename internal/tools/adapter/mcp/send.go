@@ -1,8 +1,11 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -102,6 +105,40 @@ func (w *wire) ask(e *exchange, method string, params any) (sent <-chan error, e
 		later <- w.unlessAsked(e, w.put(line))
 	}()
 	return later, nil
+}
+
+var errNoAnswer = errors.New("the MCP server has not answered")
+
+// roundTrip makes a request and waits for its answer. At the end of ctx it calls late,
+// which may wait for the answer some more. asked is false where the server was certainly
+// not asked.
+func (w *wire) roundTrip(ctx context.Context, method string, p params, late func(*exchange)) (e *exchange, asked bool, err error) {
+	e = newExchange()
+	defer w.forget(e)
+	sent, err := w.ask(e, method, p)
+	for err == nil {
+		select {
+		case err = <-sent:
+			sent = nil
+			continue
+		case <-e.done:
+		case <-w.over:
+			if sent != nil { // it is about to fail, or was taken: where the server reads nothing, neither
+				select {
+				case <-sent:
+				case <-time.After(settleTime):
+				}
+			}
+		case <-ctx.Done():
+			late(e)
+		}
+		answer, asked := w.result(e)
+		if answer == nil {
+			return nil, asked, errNoAnswer
+		}
+		return e, true, nil // which changes no more
+	}
+	return nil, false, err
 }
 
 // unlessAsked takes a request back that could not be sent.

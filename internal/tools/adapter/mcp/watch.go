@@ -88,10 +88,7 @@ func (a *adapter) Watch(ctx context.Context, tell func(string, json.RawMessage) 
 
 // stream opens a stream of notifications, which lasts until it is cancelled.
 func (s *session) stream(e *exchange, wants map[string]any) error {
-	meta := map[string]any{}
-	s.introduce(meta, clientOfHost)
-	delete(meta, metaLogLevel)
-	return s.wire.request(e, "subscriptions/listen", params{"notifications": wants, "_meta": meta})
+	return s.wire.request(e, "subscriptions/listen", params{"notifications": wants, "_meta": s.ownMeta()})
 }
 
 // completed hands it on by a call that runs: any will do, the host knows who was asked.
