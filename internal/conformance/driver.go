@@ -78,8 +78,8 @@ func (r *reply) note(i int, o outcome) {
 
 func (r *reply) set(rule rule, f Finding) { r.Findings[rule.id] = f }
 
-// DriverTool is the name of the driver's one tool.
-const DriverTool = "conformance"
+// driverTool is the name of the driver's one tool.
+const driverTool = "conformance"
 
 type driverInput struct {
 	Job string `json:"job"`
@@ -92,7 +92,7 @@ type driverOutput struct {
 // ServeDriver is the whole of the process that Options.Driver names. It returns
 // when its host says goodbye.
 func ServeDriver() {
-	plugin.Serve(plugin.NewTool(plugin.Tool{Name: DriverTool, Description: "Holds a plugin to the protocol."}, drive))
+	plugin.Serve(plugin.NewTool(plugin.Tool{Name: driverTool, Description: "Holds a plugin to the protocol."}, drive))
 }
 
 func drive(ctx context.Context, in driverInput, _ *plugin.Output) (driverOutput, error) {

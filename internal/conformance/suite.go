@@ -32,15 +32,15 @@ type Options struct {
 	// budget.DefaultGrace.
 	Grace time.Duration
 	// Patience is how long the binary may take to start, and to answer what
-	// needs no work; zero is DefaultPatience. A supervisor would wait for as long
+	// needs no work; zero is defaultPatience. A supervisor would wait for as long
 	// as the call may take.
 	Patience time.Duration
 	// Done, if not nil, is called with each check when it is made.
 	Done func(Check)
 }
 
-// DefaultPatience is what Options.Patience is by default.
-const DefaultPatience = 10 * time.Second
+// defaultPatience is what Options.Patience is by default.
+const defaultPatience = 10 * time.Second
 
 // Run tries every rule. It returns an error only if the binary cannot be tried
 // at all: no such file, cases of tools that it does not have; or if ctx ends, beside
@@ -55,7 +55,7 @@ func Run(ctx context.Context, host *supervisor.Supervisor, o Options) (*Report, 
 		return nil, err
 	}
 	o.Grace = cmp.Or(o.Grace, budget.DefaultGrace)
-	o.Patience = cmp.Or(o.Patience, DefaultPatience)
+	o.Patience = cmp.Or(o.Patience, defaultPatience)
 	o.Cases = cmp.Or(o.Cases, &Cases{})
 	s := &suite{ctx: ctx, host: host, o: o, binary: path, report: &Report{SchemaVersion: 1, Binary: cmp.Or(o.Tool.Label, path), Checks: []Check{}}}
 	began := time.Now()

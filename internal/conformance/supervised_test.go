@@ -23,9 +23,9 @@ func TestDriversHaveTheTimeOfTheirCalls(t *testing.T) {
 		"one, several times":  {calls(1, maxCaseTimeout), driverTimeout + atOnce*maxCaseTimeout},
 		"two long ones":       {calls(2, 6*time.Minute), driverTimeout + 12*time.Minute},
 		"as many as may be":   {calls(maxCases, caseTimeout), driverTimeout + maxCases*caseTimeout},
-		"told to end, slowly": {calls(maxCases, 0), driverTimeout + 2*maxCases*(30*time.Second+DefaultPatience)},
+		"told to end, slowly": {calls(maxCases, 0), driverTimeout + 2*maxCases*(30*time.Second+defaultPatience)},
 	} {
-		j := &job{Calls: test.calls, GraceMs: 30_000, PatienceMs: DefaultPatience.Milliseconds()}
+		j := &job{Calls: test.calls, GraceMs: 30_000, PatienceMs: defaultPatience.Milliseconds()}
 		if got := j.timeout(); got < test.least {
 			t.Errorf("%s: %s, want at least %s", name, got, test.least)
 		}

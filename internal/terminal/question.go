@@ -32,7 +32,7 @@ func question(q api.Interaction, shorten func(string) string) (text string, shor
 		fmt.Fprintf(&b, "  arguments  %s\n", OneLine(arguments))
 	}
 	if IsApproval(q) {
-		fmt.Fprintf(&b, "  may touch  %s\n", Touches(q.Policy))
+		fmt.Fprintf(&b, "  may touch  %s\n", touches(q.Policy))
 	}
 	return b.String(), shown == q.Prompt && arguments == string(q.Arguments)
 }
@@ -72,8 +72,8 @@ func cut(s string) string {
 	return fmt.Sprintf("(%d of %d characters are left out at […]) %s […] %s", len(r)-2*half, len(r), string(r[:half]), string(r[len(r)-half:]))
 }
 
-// Touches says in one line what a policy grants.
-func Touches(p *api.Policy) string {
+// touches says in one line what a policy grants.
+func touches(p *api.Policy) string {
 	switch {
 	case p == nil:
 		return "what the host's policy grants"

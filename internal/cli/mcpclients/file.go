@@ -19,9 +19,9 @@ const maxFileBytes = 64 << 20
 // maxLinks is how many links to one another are followed, as many as Linux does.
 const maxLinks = 40
 
-// BackupSuffix is added to the name of a file for its copy from before the change; -2
+// backupSuffix is added to the name of a file for its copy from before the change; -2
 // and so on follow where there is another one already.
-const BackupSuffix = ".before-toolhost"
+const backupSuffix = ".before-toolhost"
 
 // File is a client's file as it was read.
 type File struct {
@@ -108,7 +108,7 @@ func (f File) Replace(text []byte) (backup string, err error) {
 // keep copies what was read, unless there is a copy already. No file is overwritten: the
 // first copy is that from before toolhost.
 func (f File) keep() (backup string, err error) {
-	backup = f.Path + BackupSuffix
+	backup = f.Path + backupSuffix
 	for n := 2; ; n++ {
 		if err := f.put(backup, f.Text, true); !errors.Is(err, fs.ErrExist) {
 			return backup, err
@@ -116,7 +116,7 @@ func (f File) keep() (backup string, err error) {
 		if kept, err := Read(backup); err == nil && bytes.Equal(kept.Text, f.Text) {
 			return backup, nil
 		}
-		backup = fmt.Sprintf("%s%s-%d", f.Path, BackupSuffix, n)
+		backup = fmt.Sprintf("%s%s-%d", f.Path, backupSuffix, n)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestATeamSharesADaemon(t *testing.T) {
 	}
 	list := func(token string) (names []string, call error) {
 		c := mcpsdk.NewClient(&mcpsdk.Implementation{Name: "test"}, nil)
-		session, err := c.Connect(wait.Context(t), &mcpsdk.StreamableClientTransport{Endpoint: address + MCPPath, HTTPClient: &http.Client{Transport: bearing{token}}, MaxRetries: -1}, nil)
+		session, err := c.Connect(wait.Context(t), &mcpsdk.StreamableClientTransport{Endpoint: address + mcpPath, HTTPClient: &http.Client{Transport: bearing{token}}, MaxRetries: -1}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// ApprovalsName is the file in the state folder with what was approved for identities.
-const ApprovalsName = "approvals.json"
+// approvalsName is the file in the state folder with what was approved for identities.
+const approvalsName = "approvals.json"
 
 const maxApprovalsBytes = 64 << 20
 
@@ -32,7 +32,7 @@ func (d *daemon) approvals() (*turn.Approvals, error) {
 	if d.options.State == "" {
 		return turn.NewApprovals(o), nil
 	}
-	path := filepath.Join(d.options.State, ApprovalsName)
+	path := filepath.Join(d.options.State, approvalsName)
 	o.Save = func(list []turn.KeptApproval) error {
 		if len(list) == 0 {
 			return atomicfile.Remove(path) // which a full disk allows

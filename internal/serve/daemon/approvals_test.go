@@ -74,7 +74,7 @@ func TestRevokedOnAFullDisk(t *testing.T) {
 	d := w.daemon()
 	w.approveAlways("one")
 	w.approveAlways("other")
-	file := filepath.Join(w.State, ApprovalsName)
+	file := filepath.Join(w.State, approvalsName)
 	restore := d.cannotWrite()
 	if err := w.client.RevokeApproval(wait.Context(t), w.approvals()[0].ID); err != nil {
 		t.Errorf("revoked without room: %v", err)

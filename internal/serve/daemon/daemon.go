@@ -238,7 +238,7 @@ func (d *daemon) apiConfig() httpapi.Config {
 		Budget:  func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
 		Refused: d.trail.refused, Note: d.trail.note,
 		Book: d.book, Claim: d.claim, Tokens: d.tokens, PublicURL: d.options.Loaded.Daemon.PublicURL, Proxies: d.options.Loaded.Daemon.Proxies, TLS: d.listeners.tls != nil,
-		Mounts:     map[string]httpapi.Mount{MCPPath: {Need: access.ToRead, Handler: &d.mcp}},
+		Mounts:     map[string]httpapi.Mount{mcpPath: {Need: access.ToRead, Handler: &d.mcp}},
 		Prestarted: d.prestarted,
 		Ready:      d.ready, Pages: d.options.Pages, Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
 	}

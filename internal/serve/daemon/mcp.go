@@ -15,9 +15,9 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 )
 
-// MCPPath is where clients of the Model Context Protocol connect, under the
+// mcpPath is where clients of the Model Context Protocol connect, under the
 // rules of the HTTP API.
-const MCPPath = "/mcp"
+const mcpPath = "/mcp"
 
 // mcp is the MCP server. It is made for the first client, since making it describes every
 // tool.

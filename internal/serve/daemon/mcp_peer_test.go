@@ -68,7 +68,7 @@ func TestMCPSessionIsItsOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, method := range []string{http.MethodPost, http.MethodDelete} {
-		r, err := http.NewRequestWithContext(t.Context(), method, d.tcp()+MCPPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		r, err := http.NewRequestWithContext(t.Context(), method, d.tcp()+mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 		if err != nil {
 			t.Fatal(err)
 		}

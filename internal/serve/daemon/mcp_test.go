@@ -24,7 +24,7 @@ func mcpTransport(socket string) (transport *mcpsdk.StreamableClientTransport, r
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
 	return &mcpsdk.StreamableClientTransport{
-		Endpoint: "http://localhost" + MCPPath, HTTPClient: &http.Client{Transport: wires},
+		Endpoint: "http://localhost" + mcpPath, HTTPClient: &http.Client{Transport: wires},
 		MaxRetries: 1, // without one, the end of the stream of notifications fails a call whose answer is on its way
 	}, wires.CloseIdleConnections
 }

@@ -19,7 +19,7 @@ import (
 // post sends something to /mcp as an agent.
 func (a *agent) post(method, session, body string) string {
 	a.t.Helper()
-	r, err := http.NewRequestWithContext(wait.Context(a.t), method, a.url+MCPPath, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(wait.Context(a.t), method, a.url+mcpPath, strings.NewReader(body))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestOthersThingsAreNotThereOverMCP(t *testing.T) {
 	d := w.daemon()
 	owner, other := bearerOf(t, d, "owner"), bearerOf(t, d, "other")
 	session, err := mcpsdk.NewClient(&mcpsdk.Implementation{Name: "test"}, nil).Connect(wait.Context(t), &mcpsdk.StreamableClientTransport{
-		Endpoint: d.tcp() + MCPPath, HTTPClient: &http.Client{Transport: bearing{owner.token}}, MaxRetries: -1,
+		Endpoint: d.tcp() + mcpPath, HTTPClient: &http.Client{Transport: bearing{owner.token}}, MaxRetries: -1,
 	}, &mcpsdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		t.Fatal(err)

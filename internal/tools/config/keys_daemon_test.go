@@ -63,7 +63,7 @@ func TestWhatNeedsARestart(t *testing.T) {
 
 // The word none is not a folder of that name.
 func TestNoState(t *testing.T) {
-	for text, want := range map[string]string{"state: none": NoState, "state: ./none": "/etc/th/none"} {
+	for text, want := range map[string]string{"state: none": noState, "state: ./none": "/etc/th/none"} {
 		l, err := load(t, text+"\n")
 		if err != nil || l.State != want {
 			t.Errorf("%s: %+v, %v, want %s", text, l, err, want)

@@ -71,15 +71,15 @@ func pathKind(name string, must int) *kind {
 	}
 }
 
-// NoState, in place of the state folder, keeps none.
-const NoState = "none"
+// noState, in place of the state folder, keeps none.
+const noState = "none"
 
 // statePath is a folder, or none.
 func statePath() *kind {
 	folder := *pathKind("path, or none", pathAny)
 	folder.read = func(r *reader, n *node) (any, string) {
-		if n.shape == text && n.value == NoState {
-			return NoState, ""
+		if n.shape == text && n.value == noState {
+			return noState, ""
 		}
 		return r.path(n)
 	}

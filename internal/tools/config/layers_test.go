@@ -150,7 +150,7 @@ func TestEveryVariableIsInTheTable(t *testing.T) {
 		"TOOLHOST_TIMEOUT_PASSWORD", "TOOLHOST_TIMEOUT_QUESTIONNAIRE", "TOOLHOST_TIMEOUT_REGISTRATION", "TOOLHOST_TIMEOUT_ROOTS", "TOOLHOST_TIMEOUT_SAMPLING", "TOOLHOST_TIMEOUT_TASK_SUBMIT", "TOOLHOST_TIMEOUT_TOOL_CALL",
 		"TOOLHOST_TIMEOUT_WORKFLOW_STATUS", "TOOLHOST_TIMEOUT_WORKFLOW_SUBMIT",
 	}
-	if got := VariableNames(); !reflect.DeepEqual(got, want) {
+	if got := knownVariables(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the variables are %q, want %q", got, want)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// ConfigVariable names the file in the environment.
-const ConfigVariable = "TOOLHOST_CONFIG"
+// configVariable names the file in the environment.
+const configVariable = "TOOLHOST_CONFIG"
 
 // fileName is that of the file in a config folder, systemFile the machine's.
 const (
@@ -21,7 +21,7 @@ const (
 // looks in the working directory. name is what messages call the file; both are
 // empty without a file, or where /dev/null is given to say so.
 func (m Machine) Lookup(given string) (name, path string) {
-	if variable, _ := m.lookup(ConfigVariable); given == "" {
+	if variable, _ := m.lookup(configVariable); given == "" {
 		given = variable
 	}
 	switch given {

@@ -170,9 +170,9 @@ func Variables() map[string]string {
 	return list
 }
 
-// VariableNames lists them in order, TOOLHOST_CONFIG among them.
-func VariableNames() []string {
-	list := slices.AppendSeq([]string{ConfigVariable}, maps.Keys(Variables()))
+// knownVariables lists them in order, TOOLHOST_CONFIG among them.
+func knownVariables() []string {
+	list := slices.AppendSeq([]string{configVariable}, maps.Keys(Variables()))
 	slices.Sort(list)
 	return list
 }

@@ -20,7 +20,7 @@ var developers = []string{
 // a mistyped limit should not pass unnoticed. Those that the file asks for by
 // name are the operator's.
 func (b *builder) unknownVariables() {
-	known := VariableNames()
+	known := knownVariables()
 	for _, name := range b.machine.suspects(known) {
 		if b.asked[name] {
 			continue
@@ -49,7 +49,7 @@ func (m Machine) suspects(known []string) (names []string) {
 // UnknownVariables are the warnings of [Load] about mistyped variables, also where
 // the file is wrong. It reads the file only if there may be one.
 func UnknownVariables(m Machine, path string) Problems {
-	if len(m.suspects(VariableNames())) == 0 {
+	if len(m.suspects(knownVariables())) == 0 {
 		return nil
 	}
 	b := read(m, path)

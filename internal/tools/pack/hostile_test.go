@@ -52,7 +52,7 @@ func manifestOf(content string, change func(*Manifest)) entry {
 		change(&m)
 	}
 	raw, _ := json.Marshal(m)
-	return entry{name: ManifestName, content: string(raw)}
+	return entry{name: manifestName, content: string(raw)}
 }
 
 func TestHostilePacks(t *testing.T) {
@@ -65,7 +65,7 @@ func TestHostilePacks(t *testing.T) {
 		"no manifest.json":                       tarBytes(t, x),
 		"not a whole tar":                        []byte("garbage that is not a tar"),
 		"not a whole tar: unexpected":            whole[:1100],
-		"is not a manifest":                      tarBytes(t, entry{name: ManifestName, content: "{"}, x),
+		"is not a manifest":                      tarBytes(t, entry{name: manifestName, content: "{"}, x),
 		"schemaVersion 2":                        bad(func(m *Manifest) { m.SchemaVersion = 2 }),
 		`"x" is missing`:                         tarBytes(t, good),
 		`"x" was changed`:                        tarBytes(t, good, entry{name: "x", content: "toll"}),
@@ -91,7 +91,7 @@ func TestHostilePacks(t *testing.T) {
 		`binary "x" is not among its executable`: bad(func(m *Manifest) { m.Files[0].Executable = false }),
 		"want its sha256":                        bad(func(m *Manifest) { m.Files[0].SHA256 = strings.ToUpper(m.Files[0].SHA256) }),
 		"more than 1073741824 bytes":             bad(func(m *Manifest) { m.Files[0].Bytes = MaxBytes + 1 }),
-		"manifest.json has more than":            tarBytes(t, entry{name: ManifestName, content: strings.Repeat(" ", MaxManifestBytes+1)}),
+		"manifest.json has more than":            tarBytes(t, entry{name: manifestName, content: strings.Repeat(" ", MaxManifestBytes+1)}),
 	} {
 		o, err := Open(save(t, raw))
 		if err == nil {
@@ -118,7 +118,7 @@ func TestATarOfTarIsAPackToo(t *testing.T) {
 func TestHostileFolders(t *testing.T) {
 	privately(t)
 	good := func() string {
-		return tree(t, map[string]string{"x": "tool", ManifestName: manifestOf("tool", nil).content})
+		return tree(t, map[string]string{"x": "tool", manifestName: manifestOf("tool", nil).content})
 	}
 	link, fifo, none := good(), good(), tree(t, sample)
 	if err := os.Symlink("x", filepath.Join(link, "y")); err != nil {
@@ -178,7 +178,7 @@ func FuzzDecodeManifest(f *testing.F) {
 			return
 		}
 		for _, file := range m.Files {
-			if !filepath.IsLocal(file.Path) || file.Path == ManifestName {
+			if !filepath.IsLocal(file.Path) || file.Path == manifestName {
 				t.Errorf("path %q", file.Path)
 			}
 		}

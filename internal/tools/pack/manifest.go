@@ -29,8 +29,8 @@ import (
 // version.
 const SchemaVersion = 1
 
-// ManifestName is the manifest's path in a pack.
-const ManifestName = "manifest.json"
+// manifestName is the manifest's path in a pack.
+const manifestName = "manifest.json"
 
 // What a pack may have at most. All files together are Manifest.Files and the
 // manifest itself.
@@ -126,13 +126,13 @@ func (m *Manifest) encode() ([]byte, error) {
 func decodeManifest(raw []byte) (*Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, fmt.Errorf("%s is not a manifest: %w", ManifestName, schema.DecodeError(err))
+		return nil, fmt.Errorf("%s is not a manifest: %w", manifestName, schema.DecodeError(err))
 	}
 	if m.SchemaVersion != SchemaVersion {
-		return nil, fmt.Errorf("%s has schemaVersion %d, this program knows %d: use a toolhost of the pack's time", ManifestName, m.SchemaVersion, SchemaVersion)
+		return nil, fmt.Errorf("%s has schemaVersion %d, this program knows %d: use a toolhost of the pack's time", manifestName, m.SchemaVersion, SchemaVersion)
 	}
 	if err := m.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", ManifestName, err)
+		return nil, fmt.Errorf("%s: %w", manifestName, err)
 	}
 	return &m, nil
 }
@@ -157,7 +157,7 @@ func (m *Manifest) check() error {
 
 func (m *Manifest) checkFiles() error {
 	total, binary := int64(0), false
-	seen := map[string]bool{ManifestName: true}
+	seen := map[string]bool{manifestName: true}
 	for _, f := range m.Files {
 		if err := checkPath(f.Path); err != nil {
 			return err
@@ -202,7 +202,7 @@ func (m *Manifest) checkPlatform() error {
 	return fmt.Errorf("it is for %q, this machine is %s: take the pack for %s", m.Platform, here, here)
 }
 
-var errNoManifest = errors.New("it has no " + ManifestName + ": make packs with toolsdk pack")
+var errNoManifest = errors.New("it has no " + manifestName + ": make packs with toolsdk pack")
 
 func union(list, more []string) []string {
 	for _, s := range more {

@@ -35,7 +35,7 @@ func Is(path string) bool {
 	case err != nil:
 		return false
 	case info.IsDir():
-		inside, err := os.Lstat(filepath.Join(path, ManifestName))
+		inside, err := os.Lstat(filepath.Join(path, manifestName))
 		return err == nil && inside.Mode().IsRegular()
 	case !info.Mode().IsRegular():
 		return false
@@ -138,7 +138,7 @@ func (x *extraction) take(name string, content io.Reader) error {
 	if err := checkPath(name); err != nil {
 		return err
 	}
-	if name == ManifestName {
+	if name == manifestName {
 		return x.takeManifest(content)
 	}
 	if len(x.found) >= MaxFiles {
@@ -160,11 +160,11 @@ func (x *extraction) takeManifest(content io.Reader) error {
 	raw, err := io.ReadAll(io.LimitReader(content, MaxManifestBytes+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot read %s: %w", ManifestName, err)
+		return fmt.Errorf("cannot read %s: %w", manifestName, err)
 	case len(raw) > MaxManifestBytes:
-		return fmt.Errorf("%s has more than %d bytes", ManifestName, MaxManifestBytes)
+		return fmt.Errorf("%s has more than %d bytes", manifestName, MaxManifestBytes)
 	case x.manifest != nil:
-		return fmt.Errorf("it has %q twice", ManifestName)
+		return fmt.Errorf("it has %q twice", manifestName)
 	}
 	x.manifest = raw
 	return nil

@@ -185,7 +185,7 @@ func TestIs(t *testing.T) {
 			t.Errorf("%s is a pack", path)
 		}
 	}
-	if !Is(tree(t, map[string]string{ManifestName: ""})) {
+	if !Is(tree(t, map[string]string{manifestName: ""})) {
 		t.Error("a folder with a manifest is none")
 	}
 }
@@ -209,7 +209,7 @@ func TestCannotPack(t *testing.T) {
 		`path "../x"`:                                                 {Source: tree(t, sample), Binary: "../x"},
 		`name "two words"`:                                            {Source: tree(t, sample), Name: "two words"},
 		"version":                                                     {Source: tree(t, sample), Version: "1\n"},
-		"a manifest.json of its own":                                  {Source: tree(t, map[string]string{"a.sh": "", ManifestName: ""})},
+		"a manifest.json of its own":                                  {Source: tree(t, map[string]string{"a.sh": "", manifestName: ""})},
 		`path "back\\slash"`:                                          {Source: tree(t, map[string]string{"a.sh": "", `back\slash`: ""})},
 		"name a binary in it only of a f":                             {Source: filepath.Join(tree(t, sample), "tool.sh"), Binary: "x"},
 	} {

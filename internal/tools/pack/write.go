@@ -133,8 +133,8 @@ func (c *Contents) addAll() error {
 	from := dirSource{root}
 	defer from.Close()
 	err = from.each(func(name string, content io.Reader) error {
-		if name == ManifestName {
-			return fmt.Errorf("it has a %s of its own: pack the folder that it was made from", ManifestName)
+		if name == manifestName {
+			return fmt.Errorf("it has a %s of its own: pack the folder that it was made from", manifestName)
 		}
 		return c.add(name, content.(*os.File))
 	})
@@ -183,7 +183,7 @@ var architectures = map[elf.Machine]string{
 // neither times nor owners are in it.
 func (c *Contents) Tar(w io.Writer) error {
 	out := tar.NewWriter(w)
-	if err := out.WriteHeader(header(ManifestName, int64(len(c.raw)), false)); err != nil {
+	if err := out.WriteHeader(header(manifestName, int64(len(c.raw)), false)); err != nil {
 		return err
 	}
 	if _, err := out.Write(c.raw); err != nil {
@@ -241,7 +241,7 @@ func (c *Contents) Dir(path string) (err error) {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(path, ManifestName), c.raw, 0o644)
+	return os.WriteFile(filepath.Join(path, manifestName), c.raw, 0o644)
 }
 
 func (c *Contents) writeFile(to string, f File) error {
