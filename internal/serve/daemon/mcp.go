@@ -74,13 +74,11 @@ func (m *mcp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	who := httpapi.CallerOf(r.Context())
-	m.seen(who.Identity)
+	m.known.Store(who.Name, who.Identity)
 	peer := mcpserver.Peer{Identity: who.Name, Connection: who.Connection}
 	ctx := mcpserver.WithDecoding(mcpserver.WithPeer(r.Context(), peer), who.Decoding)
 	server.Handler().ServeHTTP(w, r.WithContext(ctx))
 }
-
-func (m *mcp) seen(who access.Identity) { m.known.Store(who.Name, who) }
 
 // identity returns the identity that has connected under this name, or the zero one.
 func (m *mcp) identity(name string) access.Identity {

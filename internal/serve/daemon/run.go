@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -24,7 +23,7 @@ func (d *daemon) run() error {
 	for {
 		select {
 		case s := <-d.options.Signals:
-			d.logger.Info("stopping", "signal", signalName(s))
+			d.logger.Info("stopping", "signal", s.String())
 			return nil
 		case <-d.options.Reloads:
 			if len(d.options.Signals) == 0 { // which come first
@@ -77,5 +76,3 @@ func (d *daemon) status() string {
 	}
 	return status
 }
-
-func signalName(s os.Signal) string { return s.String() }

@@ -57,7 +57,7 @@ func (d *daemon) finish(wait time.Duration) {
 			d.logger.Warn("ending calls that still run", "waitedMs", wait.Milliseconds())
 			return
 		case s := <-d.options.Signals:
-			d.logger.Warn("ending calls that still run", "signal", signalName(s))
+			d.logger.Warn("ending calls that still run", "signal", s.String())
 			return
 		}
 	}
@@ -87,7 +87,7 @@ func (d *daemon) endTurns() {
 		case <-over:
 			return
 		case s := <-d.options.Signals:
-			d.logger.Warn("killing calls that still run", "signal", signalName(s))
+			d.logger.Warn("killing calls that still run", "signal", s.String())
 			d.abortAll()
 		}
 	}

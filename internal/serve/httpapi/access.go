@@ -21,7 +21,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		harden(patient.Header())
 		s.secure(patient.Header(), r)
 		if err := s.checkPlace(r); err != nil {
-			fail(patient, r, err)
+			fail(patient, err)
 			return
 		}
 		next.ServeHTTP(patient, r)
@@ -38,7 +38,7 @@ func (s *Server) recovered(w http.ResponseWriter, r *http.Request) {
 		panic(p)
 	}
 	s.config.Logger.Error("bug: a request made its handler panic", "method", r.Method, "path", printable(r.URL.Path), "panic", p)
-	fail(w, r, refuse(codeInternal, "bug: the request could not be handled", "see the daemon's log"))
+	fail(w, refuse(codeInternal, "bug: the request could not be handled", "see the daemon's log"))
 }
 
 // harden tells browsers to do nothing clever with an answer.
@@ -54,11 +54,11 @@ func harden(h http.Header) {
 // for everybody and open nothing by themselves.
 func (s *Server) fallback(w http.ResponseWriter, r *http.Request) {
 	if s.config.Pages == nil || strings.HasPrefix(r.URL.Path, "/api/") || r.URL.Path == "/api" {
-		fail(w, r, refuse(codeNotFound, "there is nothing at "+printable(r.URL.Path), "see /api/openapi.json"))
+		fail(w, refuse(codeNotFound, "there is nothing at "+printable(r.URL.Path), "see /api/openapi.json"))
 		return
 	}
 	if _, err := s.authenticate(r, true); err != nil { // a user who may not connect
-		fail(w, r, err)
+		fail(w, err)
 		return
 	}
 	s.config.Pages.ServeHTTP(w, r)
@@ -68,12 +68,12 @@ func (s *Server) fallback(w http.ResponseWriter, r *http.Request) {
 func (s *Server) mounted(w http.ResponseWriter, r *http.Request, m Mount) {
 	who, err := s.admit(r, m.Need, false)
 	if err != nil {
-		fail(w, r, err)
+		fail(w, err)
 		return
 	}
 	_, stop, err := s.intake.count(r, w, who, s.config.MaxBodyBytes)
 	if err != nil {
-		fail(w, r, err)
+		fail(w, err)
 		return
 	}
 	defer stop()

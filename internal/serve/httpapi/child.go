@@ -62,7 +62,7 @@ func (s *Server) ServeChild(l net.Listener, of api.Place) {
 
 // nothingElse answers what a call may not ask for.
 func (s *Server) nothingElse(w http.ResponseWriter, r *http.Request) {
-	fail(w, r, refuse(codeForbidden, "a call may not use "+printable(r.URL.Path), "use turns of its own: /api/turns"))
+	fail(w, refuse(codeForbidden, "a call may not use "+printable(r.URL.Path), "use turns of its own: /api/turns"))
 }
 
 // caller is the call, as it goes on record.

@@ -63,7 +63,7 @@ func refuseFor(wait time.Duration, code, message, remedy string) error {
 
 // fail answers with an error. Anything but a refusal is a bug, or the daemon's
 // own trouble.
-func fail(w http.ResponseWriter, r *http.Request, err error) {
+func fail(w http.ResponseWriter, err error) {
 	refused := failureOf(err)
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", challenge)
@@ -71,7 +71,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if wait := waitOf(refused); wait > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 	}
-	respond(w, r, refused.Status, api.Failure{Error: *refused})
+	respond(w, refused.Status, api.Failure{Error: *refused})
 }
 
 // failureOf is an error as clients are told.
@@ -92,7 +92,7 @@ func waitOf(e *api.Error) time.Duration {
 }
 
 // respond writes JSON.
-func respond(w http.ResponseWriter, _ *http.Request, status int, value any) {
+func respond(w http.ResponseWriter, status int, value any) {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		status, raw = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"bug: the answer is not JSON","remedy":"report it"}}`)

@@ -20,6 +20,9 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
+// expositions are the formats of metrics; the first is the default.
+var expositions = []string{exposition, "application/openmetrics-text", "application/vnd.google.protobuf"}
+
 var update = flag.Bool("update", false, "write openapi.json anew")
 
 // components are the types that the document has a schema of.

@@ -44,7 +44,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 		err = route.handle(s, q)
 	}
 	if err != nil {
-		fail(w, r, err)
+		fail(w, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func (q *request) wantsStream() bool { return accepts(q.r, eventStream) }
 
 // answer writes the route's success.
 func (q *request) answer(value any) error {
-	respond(q.w, q.r, q.route.status, value)
+	respond(q.w, q.route.status, value)
 	return nil
 }
 

@@ -11,7 +11,7 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{codeUnready: "2", codeBusy: "2", codeNotFound: ""} {
 		w := httptest.NewRecorder()
-		fail(w, httptest.NewRequest("GET", "/", nil), errors.Join(refuse(code, "x", "y")))
+		fail(w, errors.Join(refuse(code, "x", "y")))
 		if got := w.Header().Get("Retry-After"); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}

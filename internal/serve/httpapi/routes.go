@@ -46,9 +46,6 @@ const (
 	plainJSON  = "application/json" // of an object that has no type here
 )
 
-// expositions are the formats of metrics; the first is the default.
-var expositions = []string{exposition, "application/openmetrics-text", "application/vnd.google.protobuf"}
-
 var filters = []parameter{
 	{"tool", "string", "only with a call of this tool"},
 	{"status", "string", "only with a call of this status"},

@@ -206,12 +206,11 @@ func (s *authenticator) setPublic() (err error) {
 }
 
 func complete(c *Config, files int) {
-	orElse(&c.MaxBodyBytes, defaultBodyBytes)
-	orElse(&c.MaxStreams, defaultStreams)
-	c.MaxStreams = min(c.MaxStreams, files/2)
-	orElse(&c.Heartbeat, defaultHeartbeat)
-	orElse(&c.Stall, defaultStall)
-	orElse(&c.TurnIdle, defaultTurnIdle)
+	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, defaultBodyBytes)
+	c.MaxStreams = min(cmp.Or(c.MaxStreams, defaultStreams), files/2)
+	c.Heartbeat = cmp.Or(c.Heartbeat, defaultHeartbeat)
+	c.Stall = cmp.Or(c.Stall, defaultStall)
+	c.TurnIdle = cmp.Or(c.TurnIdle, defaultTurnIdle)
 	if c.Book == nil {
 		c.Book = func() access.Book { return access.Book{Admins: ownUsers()} }
 	}
@@ -225,13 +224,6 @@ func complete(c *Config, files int) {
 
 // ownUsers may do everything: root, and the daemon's own user.
 func ownUsers() []uint32 { return []uint32{0, uint32(os.Geteuid())} }
-
-func orElse[T comparable](value *T, otherwise T) {
-	var zero T
-	if *value == zero {
-		*value = otherwise
-	}
-}
 
 // ServeHTTP implements http.Handler. Requests of a unix socket need the context
 // that HTTP gives them.

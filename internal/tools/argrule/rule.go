@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/strictjson"
+	"github.com/toolhost/toolhost/plugin/wirejson"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -172,9 +173,6 @@ func texts(list [][]string, value any) [][]string {
 	return list
 }
 
-// maxNumberBytes is what a number has at most that a tool is given (package wirejson).
-const maxNumberBytes = 1000
-
 // maxExact is the largest whole number up to which float64 has them all (RFC 8259, section 6).
 const maxExact = 1 << 53
 
@@ -182,7 +180,7 @@ const maxExact = 1 << 53
 // its digits; nil if it is too large or too long.
 func readings(n json.Number) (list []string) {
 	f, err := n.Float64()
-	if err != nil || len(n) > maxNumberBytes {
+	if err != nil || len(n) > wirejson.MaxNumberBytes {
 		return nil
 	}
 	raw, _ := json.Marshal(f)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugin/wirejson"
 )
 
 func TestBuild(t *testing.T) {
@@ -104,7 +106,7 @@ func TestBuildRefuses(t *testing.T) {
 		"an integer's fraction":  {typed(Param{Name: "a", Type: TypeInteger}), `{"a":1.5}`, "a", "whole number"},
 		"an integer's exponent":  {typed(Param{Name: "a", Type: TypeInteger}), `{"a":1e3}`, "a", "plain digits"},
 		"a number's type":        {typed(Param{Name: "a", Type: TypeNumber}), `{"a":"1"}`, "a", "must be a number"},
-		"a number's length":      {typed(Param{Name: "a", Type: TypeNumber}), `{"a":` + strings.Repeat("1", maxNumberBytes+1) + `}`, "a", "1000"},
+		"a number's length":      {typed(Param{Name: "a", Type: TypeNumber}), `{"a":` + strings.Repeat("1", wirejson.MaxNumberBytes+1) + `}`, "a", "1000"},
 		"a boolean":              {typed(Param{Name: "a", Type: TypeBoolean}), `{"a":"true"}`, "a", "true or false"},
 		"an array":               {typed(Param{Name: "a", Type: TypeArray}), `{"a":"x"}`, "a", "array"},
 		"null for an array":      {typed(Param{Name: "a", Type: TypeArray}), `{"a":null}`, "a", "array"},

@@ -10,14 +10,12 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/plugin/wirejson"
 )
 
 // values are the texts of the parameters that have a value: one, or an array's
 // items.
 type values map[string][]string
-
-// maxNumberBytes is what a number may take: comparing costs time.
-const maxNumberBytes = 1000
 
 var (
 	errNUL     = errors.New("contains a NUL character, which no command line can carry: leave it out")
@@ -80,8 +78,8 @@ func textOf(kind string, raw json.RawMessage) (string, error) {
 		}
 		return "", fmt.Errorf("must be true or false, not %s", shown(string(raw)))
 	}
-	if len(raw) > maxNumberBytes {
-		return "", fmt.Errorf("has %d characters, a number may have %d", len(raw), maxNumberBytes)
+	if len(raw) > wirejson.MaxNumberBytes { // comparing costs time
+		return "", fmt.Errorf("has %d characters, a number may have %d", len(raw), wirejson.MaxNumberBytes)
 	}
 	if kind == TypeInteger && !plainForm().Match(raw) {
 		return "", fmt.Errorf("must be a whole number in plain digits, not %s", shown(string(raw)))
@@ -136,7 +134,7 @@ func sameNumber(a, b string) bool {
 // numberOf keeps every digit: a float64 would let a big integer past a bound. All numbers
 // have the same precision, so that 0.1 and 0.10 are the same.
 func numberOf(text string) (*big.Float, error) {
-	number, _, err := big.ParseFloat(text, 10, 4*maxNumberBytes+64, big.ToNearestEven)
+	number, _, err := big.ParseFloat(text, 10, 4*wirejson.MaxNumberBytes+64, big.ToNearestEven)
 	if err != nil {
 		return nil, fmt.Errorf("is out of range: %s", shown(text))
 	}
