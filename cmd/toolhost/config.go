@@ -149,13 +149,9 @@ it is the user's own. What needs attention is on stderr, and in comments.`,
 		Example: "  toolhost config import ~/.config/Claude/claude_desktop_config.json > toolhost.yaml\n  toolhost config import codex > toolhost.yaml",
 		Args:    callargs.Words(1, "FILE"), ValidArgs: mcpclients.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, raw, err := importedText(args[0])
+			yaml, warnings, err := importOf(args[0])
 			if err != nil {
 				return err
-			}
-			yaml, warnings, err := config.Import(raw)
-			if err != nil {
-				return exit.Usagef("%s: %w", name, err)
 			}
 			for _, warning := range warnings {
 				fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(warning))
@@ -166,43 +162,44 @@ it is the user's own. What needs attention is on stderr, and in comments.`,
 	}
 }
 
-// importedText is the JSON of servers that a file has, or the one of a client.
-func importedText(word string) (path string, raw []byte, err error) {
+// importOf imports a file, or the one of a client.
+func importOf(word string) (yaml []byte, warnings []string, err error) {
 	client, err := mcpclients.Named(word)
+	path, take := word, client.Import
+	var text []byte
 	if info, missing := os.Stat(word); err != nil || missing == nil && info.Mode().IsRegular() {
-		raw, err = readBounded(word, maxImportBytes)
-		if errors.Is(err, fs.ErrNotExist) {
-			return word, nil, exit.Usagef("%s is neither a file nor a client: clients are %s", word, strings.Join(mcpclients.Names(), ", "))
+		if text, err = readBounded(word, maxImportBytes); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, exit.Usagef("%s is neither a file nor a client: clients are %s", word, strings.Join(mcpclients.Names(), ", "))
+		} else if err != nil {
+			return nil, nil, exit.Usagef("cannot read %s: %w", word, err)
 		}
-		if err != nil {
-			return word, nil, exit.Usagef("cannot read %s: %w", word, err)
-		}
+		take = mcpclients.Import
 		if filepath.Ext(word) == ".toml" {
 			codex, _ := mcpclients.Named("codex")
-			raw, err = serversOf(codex, word, raw)
+			take = codex.Import
 		}
-		return word, raw, err
+	} else if path, text, err = userText(client); err != nil {
+		return nil, nil, exit.With(exit.Usage, err)
 	}
+	if yaml, warnings, err = take(text); err != nil {
+		return nil, nil, exit.Usagef("cannot import %s: %w", path, err)
+	}
+	return yaml, warnings, nil
+}
+
+// userText is the user's file of a client.
+func userText(client mcpclients.Client) (path string, text []byte, err error) {
 	if path, err = client.UserFile(); err != nil {
-		return word, nil, exit.With(exit.Usage, err)
+		return "", nil, err
 	}
 	f, err := mcpclients.Read(path)
 	switch {
 	case err != nil:
-		return path, nil, exit.Usagef("cannot read the file of %s: %w", client.Title, err)
+		return path, nil, fmt.Errorf("cannot read the file of %s: %w", client.Title, err)
 	case f.Missing:
-		return path, nil, exit.Usagef("%s has no file %s: name the one that it has", client.Title, path)
+		return path, nil, fmt.Errorf("%s has no file %s: name the one that it has", client.Title, path)
 	}
-	raw, err = serversOf(client, path, f.Text)
-	return path, raw, err
-}
-
-func serversOf(client mcpclients.Client, path string, text []byte) ([]byte, error) {
-	raw, err := client.Servers(text)
-	if err != nil {
-		return nil, exit.Usagef("cannot import %s: %w", path, err)
-	}
-	return raw, nil
+	return path, f.Text, nil
 }
 
 // configError is a usage error: everything that is wrong, a line each.

@@ -1,5 +1,6 @@
-// Package mcpclients knows in which files well-known MCP clients keep their
-// servers, and puts an entry into such a file without touching the rest of it.
+// Package mcpclients knows in which files well-known MCP clients keep their servers. It
+// puts an entry into such a file without touching the rest of it, and makes a
+// toolhost.yaml of what is in one.
 package mcpclients
 
 import (
@@ -104,27 +105,15 @@ func (c Client) Set(text []byte, name string, e Entry) ([]byte, error) {
 // mark is the byte order mark with which some editors begin a file. It stays.
 var mark = []byte("\ufeff")
 
-// Servers is what a client's file has, as JSON in the form that most programs share:
-// {"mcpServers": {...}}.
-func (c Client) Servers(text []byte) ([]byte, error) {
-	text = bytes.TrimPrefix(text, mark)
-	if c.toml {
-		return serversTOML(text, c.key)
-	}
-	return c.serversJSON(text)
-}
-
 // Shown is the entry of this name, in the file's language, without comments and with an
 // ellipsis in place of what may be a secret; empty if the text has none.
 func (c Client) Shown(text []byte, name string) []byte {
-	var file struct {
-		Servers map[string]json.RawMessage `json:"mcpServers"`
-	}
-	raw, err := c.Servers(text)
-	if err != nil || json.Unmarshal(raw, &file) != nil || file.Servers[name] == nil {
+	f, err := c.servers(text)
+	servers, _, _ := members(f.servers)
+	if err != nil || servers[name].Value == nil {
 		return nil
 	}
-	entry := masked(file.Servers[name])
+	entry := masked(servers[name])
 	if c.toml {
 		return shownTOML(c.key, name, entry)
 	}

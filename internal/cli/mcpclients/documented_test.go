@@ -107,22 +107,15 @@ func TestAsDocumented(t *testing.T) {
 // decoded is a client's text with its servers.
 func decoded(t *testing.T, c Client, text string) map[string]any {
 	t.Helper()
-	raw := []byte(text)
-	key := c.key
-	if c.toml {
-		var err error
-		if raw, err = c.Servers(raw); err != nil {
-			t.Fatal(err)
-		}
-		key = "mcpServers"
-	}
 	var all map[string]any
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
+	var err error
+	if c.toml {
+		all, err = readTOML([]byte(text))
+	} else {
+		err = json.Unmarshal([]byte(text), &all)
 	}
-	all[c.key] = all[key]
-	if key != c.key {
-		delete(all, key)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return all
 }

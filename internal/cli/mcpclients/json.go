@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -55,26 +56,46 @@ func (c Client) setJSON(text []byte, name string, e Entry) ([]byte, error) {
 	return whole.Pack(), nil
 }
 
-// parse reads a file as its client would; an empty text stands for an empty object.
+// parse reads a file as its client would.
 func (c Client) parse(text []byte) (whole hujson.Value, object *hujson.Object, err error) {
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte("{}")
-	}
-	if deep(text) {
-		return whole, nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
-	}
-	if whole, err = hujson.Parse(text); err != nil {
-		return whole, nil, fmt.Errorf("it is not JSON: %s", strings.TrimPrefix(err.Error(), "hujson: "))
+	if whole, err = parsed(text); err != nil {
+		return whole, nil, err
 	}
 	if !c.comments && !whole.IsStandard() {
 		return whole, nil, fmt.Errorf("it has comments, or commas behind last items, which %s does not read: take them out", c.Title)
 	}
 	object, ok := whole.Value.(*hujson.Object)
 	if !ok {
-		return whole, nil, errors.New("it is not a JSON object")
+		return whole, nil, errNoObject
 	}
 	return whole, object, nil
 }
+
+// standard is what a file says, in plain JSON; the text stays as it is. Comments and
+// commas behind last items are taken of every client.
+func standard(text []byte) (hujson.Value, error) {
+	whole, err := parsed(slices.Concat(text, []byte("\n"))) // a comment may end where the file does
+	whole.Standardize()
+	return whole, err
+}
+
+// parsed is a text, which may be empty and stands for an empty object then.
+func parsed(text []byte) (whole hujson.Value, err error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}")
+	}
+	if deep(text) {
+		return whole, fmt.Errorf("it is nested deeper than %d", maxDepth)
+	}
+	if whole, err = hujson.Parse(text); err != nil {
+		said := strings.TrimPrefix(err.Error(), "hujson: ")
+		said = strings.Replace(said, "parsing comment: unexpected EOF", "a comment has no end", 1)
+		return hujson.Value{}, fmt.Errorf("it is not JSON: %s", said)
+	}
+	return whole, nil
+}
+
+var errNoObject = errors.New("it is not a JSON object")
 
 // unnested are strings and comments, whose brackets nest nothing.
 var unnested = lazy.Regexp(`(?s)"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/`)
@@ -216,51 +237,6 @@ func (s style) add(in *hujson.Object, name string, value hujson.ValueTrimmed, de
 		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: value, AfterExtra: comma},
 	})
 	in.AfterExtra = hujson.Extra(s.newline + closing)
-}
-
-func (c Client) serversJSON(text []byte) ([]byte, error) {
-	c.comments = true                                // what is only read may have them everywhere
-	whole, object, err := c.parse(bytes.Clone(text)) // which is changed in place
-	if err != nil {
-		return nil, err
-	}
-	whole.Standardize()
-	servers, projects := member(object, c.key), projectServers(object)
-	switch {
-	case servers == nil && projects == nil:
-		return nil, noServers(c.key)
-	case servers == nil:
-		return fmt.Appendf(nil, `{"projects":%s}`, projects), nil
-	case projects == nil:
-		return fmt.Appendf(nil, `{"mcpServers":%s}`, servers.Value.Pack()), nil
-	}
-	return fmt.Appendf(nil, `{"mcpServers":%s,"projects":%s}`, servers.Value.Pack(), projects), nil
-}
-
-// projectServers are the servers that Claude Code keeps of projects, without their
-// history, or nil.
-func projectServers(object *hujson.Object) []byte {
-	m := member(object, "projects")
-	var projects map[string]struct {
-		Servers map[string]struct{} `json:"mcpServers"`
-	}
-	if m == nil {
-		return nil
-	}
-	_ = json.Unmarshal(m.Value.Pack(), &projects) // passes over what is not an object
-	for path, project := range projects {
-		if len(project.Servers) == 0 {
-			delete(projects, path)
-		}
-	}
-	if len(projects) == 0 {
-		return nil
-	}
-	raw, err := json.Marshal(projects)
-	if err != nil {
-		return nil
-	}
-	return raw
 }
 
 func noServers(key string) error { return fmt.Errorf("there is no %q in it", key) }

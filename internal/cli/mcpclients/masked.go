@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/tailscale/hujson"
-
-	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
 // open are the keys of an entry whose values are shown, but for what looks like a
@@ -13,17 +11,16 @@ import (
 var open = []string{"type", "command", "args", "cwd", "url", "serverUrl", "oauth_resource", "env_http_headers", "bearer_token_env_var"}
 
 // masked is an entry without what may be a secret, in its own order.
-func masked(entry []byte) []byte {
-	v, err := hujson.Parse(entry)
-	o, is := v.Value.(*hujson.Object)
-	if err != nil || !is {
+func masked(entry hujson.Value) []byte {
+	o, is := entry.Value.(*hujson.Object)
+	if !is {
 		return nil
 	}
 	for i := range o.Members {
 		key, _ := o.Members[i].Name.Value.(hujson.Literal)
 		mask(&o.Members[i].Value, slices.Contains(open, key.String()))
 	}
-	return v.Pack()
+	return hujson.Value{Value: o}.Pack()
 }
 
 // mask masks texts and numbers, or only what looks like a credential.
@@ -51,7 +48,7 @@ func maskBehind(before string, v *hujson.Value, shown bool) {
 	case !is:
 		mask(v, shown)
 	case literal.Kind() == '"' && shown:
-		v.Value = hujson.String(config.Masked(before, literal.String()))
+		v.Value = hujson.String(maskedWord(before, literal.String()))
 	case literal.Kind() == '"' || literal.Kind() == '0':
 		v.Value = hujson.String("…")
 	}

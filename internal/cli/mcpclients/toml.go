@@ -268,7 +268,8 @@ func tomlKey(s string) string {
 	return tomlText(s)
 }
 
-func serversTOML(text []byte, key string) ([]byte, error) {
+// jsonOfTOML is the part of this key.
+func jsonOfTOML(text []byte, key string) ([]byte, error) {
 	all, err := readTOML(text)
 	if err != nil {
 		return nil, err
@@ -277,7 +278,7 @@ func serversTOML(text []byte, key string) ([]byte, error) {
 	if !ok {
 		return nil, noServers(key)
 	}
-	return json.Marshal(map[string]any{"mcpServers": servers})
+	return json.Marshal(map[string]any{key: servers})
 }
 
 func shownTOML(key, name string, entry json.RawMessage) []byte {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/sandbox"
 )
@@ -58,7 +59,7 @@ func (r *reader) expand(s string, guard func(string) string) (expanded, wrong st
 func (r *reader) variable(inner string) (value, wrong string) {
 	name, otherwise, hasDefault := strings.Cut(inner, ":-")
 	if !variableForm().MatchString(name) {
-		return "", "has ${" + cut(inner, 20) + "}, which names no variable: write ${NAME} or ${NAME:-default}, or $$ for one $"
+		return "", "has ${" + text.Cut(inner, 20) + "}, which names no variable: write ${NAME} or ${NAME:-default}, or $$ for one $"
 	}
 	// As in a shell, :- also stands in for an empty variable.
 	if value, set := r.variableOf(name); set && (value != "" || !hasDefault) {
@@ -89,7 +90,7 @@ func (r *reader) path(n *node) (path, wrong string) {
 	switch {
 	case n.shape == number || n.shape == boolean:
 		return "", "is not a path: quote it, or write ./" + n.value
-	case n.shape != text || n.value == "":
+	case n.shape != str || n.value == "":
 		return "", "is not a path: write one, such as ~/folder"
 	}
 	path, wrong = r.home(n.value)
@@ -112,7 +113,7 @@ func (r *reader) path(n *node) (path, wrong string) {
 // word is one argument for a program: a ~/ in front and variables are replaced,
 // nothing else.
 func (r *reader) word(n *node) (word, wrong string) {
-	if n.shape != text && n.shape != number && n.shape != boolean {
+	if n.shape != str && n.shape != number && n.shape != boolean {
 		return "", "is not text"
 	}
 	word = n.value

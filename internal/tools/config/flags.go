@@ -48,7 +48,7 @@ func (r *reader) variables(k *key, n *node, g *group) {
 		if name := e.key.value; variableForm().MatchString(name) {
 			r.value(k, e, g, k.name+"."+name, name)
 		} else {
-			r.refuse(n.file.scalar(name), checkVariable(name))
+			r.refuse(n.file.scalar(name), WrongVariable(name))
 		}
 	}
 }

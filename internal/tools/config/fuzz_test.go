@@ -44,27 +44,3 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
-
-func FuzzImport(f *testing.F) {
-	f.Add([]byte(`{"mcpServers": {"a b": {"command": "x", "args": ["${x}"], "env": {"API_KEY": "k", "B": "c"}, "cwd": "/"}}}`))
-	f.Add([]byte(`{"servers": {"a": {"command": "x", "args": ["--token", "a", "-e", "X=y", "://a:b@c"], "disabled": false,},}} // x`))
-	f.Add([]byte(`{"servers": {"é": {"url": "http://x"}}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		yaml, warnings, err := Import(raw)
-		if err != nil {
-			return
-		}
-		for _, w := range warnings {
-			if strings.ContainsAny(w, "\n\x1b\x00") {
-				t.Errorf("not one line: %q", w)
-			}
-		}
-		var environ []string
-		for _, name := range placeholderIn.FindAllStringSubmatch(string(yaml), -1) {
-			environ = append(environ, name[1]+"=x")
-		}
-		if _, err := load(t, string(yaml), environ...); err != nil {
-			t.Fatalf("%v\n%s", err, yaml)
-		}
-	})
-}

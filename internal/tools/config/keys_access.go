@@ -119,7 +119,7 @@ var rolesKind = func() *kind {
 var toolPatternsKind = listOf("list of patterns", &kind{
 	name: "pattern of tools", schema: &jsonschema.Schema{Type: "string"},
 	read: func(_ *reader, n *node) (any, string) {
-		if n.shape != text {
+		if n.shape != str {
 			return nil, "is not text: write it in quotes"
 		}
 		return n.value, access.CheckPattern(n.value)

@@ -87,7 +87,7 @@ var networkKind = &kind{
 		switch {
 		case n.shape == mapping:
 			return r.networkMapping(n)
-		case n.shape == text && n.value == askWord:
+		case n.shape == str && n.value == askWord:
 			return nil, "is part of a mapping: write {ask: true}, or {grants: [api.example.com], ask: true}"
 		}
 		return r.network(n, r.callGrants)
@@ -102,7 +102,7 @@ var ceilingKind = &kind{
 // network reads a word or a list of grants, as grants does that.
 func (r *reader) network(n *node, grants func(*node) ([]network.Grant, string)) (any, string) {
 	switch {
-	case n.shape == text && (n.value == sandbox.NetworkNone || n.value == sandbox.NetworkHost):
+	case n.shape == str && (n.value == sandbox.NetworkNone || n.value == sandbox.NetworkHost):
 		return reach{mode: n.value}, ""
 	case n.shape == list:
 		got, wrong := grants(n)
@@ -110,7 +110,7 @@ func (r *reader) network(n *node, grants func(*node) ([]network.Grant, string)) 
 			return reach{mode: sandbox.NetworkNone}, wrong
 		}
 		return reach{mode: sandbox.NetworkGrants, grants: got}, wrong
-	case n.shape == text:
+	case n.shape == str:
 		return nil, "is unknown: must be none, host, or a list such as [api.example.com, \"*.example.org:443\"]"
 	}
 	return nil, "is neither none nor host nor a list of names: write [api.example.com]"
@@ -199,18 +199,18 @@ func unquoted(n *node) *node {
 		return n
 	}
 	e := n.entries[0]
-	if e.value.shape != number && (e.value.shape != text || strings.Trim(e.value.value, "0123456789,") != "") {
+	if e.value.shape != number && (e.value.shape != str || strings.Trim(e.value.value, "0123456789,") != "") {
 		return n
 	}
 	one := *n
-	one.shape, one.entries, one.value = text, nil, e.key.value+":"+e.value.value
+	one.shape, one.entries, one.value = str, nil, e.key.value+":"+e.value.value
 	return &one
 }
 
 func grantOf(n *node) (g network.Grant, wrong string) {
 	n = unquoted(n)
 	switch n.shape {
-	case text:
+	case str:
 		if n.value == sandbox.NetworkNone || n.value == sandbox.NetworkHost {
 			if n.file.layer == LayerFlag {
 				return g, fmt.Sprintf("%s %s says all of the network, and there is another %[1]s: leave one of them out", n.file.name, n.value)

@@ -61,13 +61,8 @@ const includeKey = "include"
 const namePattern = `^[A-Za-z0-9_-]{1,64}$`
 
 var (
-	groupNames = namesLike("CLASS", namePattern, "is not a name that every model API takes: write 1 to 64 of A-Z, a-z, 0-9, _ and -")
-	toolNames  = &names{word: "TOOL", pattern: namePattern, check: func(name string) string {
-		if name == turn.StatusTool {
-			return "is the name of a tool of toolhost's own: choose another"
-		}
-		return groupNames.check(name)
-	}}
+	groupNames  = namesLike("CLASS", namePattern, "is not a name that every model API takes: write 1 to 64 of A-Z, a-z, 0-9, _ and -")
+	toolNames   = &names{word: "TOOL", pattern: namePattern, check: WrongTool}
 	secretNames = namesLike("SECRET", namePattern, "is not a name for a secret: write 1 to 64 of A-Z, a-z, 0-9, _ and -")
 	anyNames    = &names{word: "NAME", check: func(name string) string {
 		if name != "" && len(name) <= 256 {
@@ -78,6 +73,14 @@ var (
 	profileNames  = &names{word: "PROFILE", known: slices.Concat(namesOfProfiles(budget.Profiles()), without(namesOfProfiles(budget.Interactions()), budget.HITLEscalate))}
 	questionNames = &names{word: "QUESTION", known: namesOfProfiles(budget.Interactions())}
 )
+
+// WrongTool says what keeps a name from being that of a tool; empty is nothing.
+func WrongTool(name string) string {
+	if name == turn.StatusTool {
+		return "is the name of a tool of toolhost's own: choose another"
+	}
+	return groupNames.check(name)
+}
 
 func without(names []string, one string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == one })
@@ -207,7 +210,7 @@ var secretKeys = []*key{
 
 // credentialKind is the name of a file in $CREDENTIALS_DIRECTORY.
 var credentialKind = &kind{name: "name of a credential", schema: textSchema(), read: func(r *reader, n *node) (any, string) {
-	if n.shape != text || !credentialForm().MatchString(n.value) {
+	if n.shape != str || !credentialForm().MatchString(n.value) {
 		return nil, "is not a name of a credential: write that of LoadCredential="
 	}
 	dir, set := r.machine.lookup("CREDENTIALS_DIRECTORY")
@@ -224,7 +227,7 @@ var credentialForm = lazy.Regexp(`^[A-Za-z0-9_@:.-]{1,255}$`)
 var dirKind = &kind{
 	name: "path", schema: textSchema(),
 	read: func(r *reader, n *node) (any, string) {
-		if n.shape == text && n.value == workspaceWord {
+		if n.shape == str && n.value == workspaceWord {
 			return sandbox.Workspace, ""
 		}
 		path, wrong := r.path(n) // checkDir looks whether it is there
@@ -235,7 +238,7 @@ var dirKind = &kind{
 
 // prefixKind stands before the names of a server's tools.
 var prefixKind = &kind{name: "text", schema: &jsonschema.Schema{Type: "string", Pattern: prefixPattern}, read: func(_ *reader, n *node) (any, string) {
-	if n.shape != text || !prefixForm().MatchString(n.value) {
+	if n.shape != str || !prefixForm().MatchString(n.value) {
 		return nil, "is not a prefix of names: write at most 48 of A-Z, a-z, 0-9, _ and -"
 	}
 	return n.value, ""
@@ -249,7 +252,7 @@ var prefixForm = lazy.Regexp(prefixPattern)
 var includeKind = &kind{
 	name: "list of paths", schema: listSchema(textSchema()),
 	read: func(_ *reader, n *node) (any, string) {
-		if n.shape != list || slices.ContainsFunc(n.items, func(i *node) bool { return i.shape != text }) {
+		if n.shape != list || slices.ContainsFunc(n.items, func(i *node) bool { return i.shape != str }) {
 			return nil, "is not a list of paths: write [conf.d/*.yaml]"
 		}
 		return n.items, ""

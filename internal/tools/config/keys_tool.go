@@ -153,13 +153,15 @@ var useKeys = []*key{
 	},
 }
 
-var variableNames = &names{word: "VARIABLE", pattern: callargs.VariablePattern, check: checkVariable}
+var variableNames = &names{word: "VARIABLE", pattern: callargs.VariablePattern, check: WrongVariable}
 
 // ownVariables are those that the sandbox sets for every tool; another value
 // would have no effect.
 var ownVariables = []string{"PATH", "HOME", "USER", "LOGNAME", "GOMAXPROCS", "GOMEMLIMIT"}
 
-func checkVariable(name string) string {
+// WrongVariable says what keeps a name from being that of a variable for a tool; empty is
+// nothing.
+func WrongVariable(name string) string {
 	if slices.Contains(ownVariables, name) {
 		return "is set by toolhost for every tool, and no other value would reach it: take it out; a command can begin with [env, " + name + "=..., PROGRAM]"
 	}

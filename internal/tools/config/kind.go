@@ -32,7 +32,7 @@ type kind struct {
 func scalar(name, pattern string, parse func(string) (data any, wrong string)) *kind {
 	k := &kind{name: name, schema: &jsonschema.Schema{Type: "string", Pattern: pattern}}
 	k.read = func(_ *reader, n *node) (any, string) {
-		if n.shape != text && n.shape != number {
+		if n.shape != str && n.shape != number {
 			return nil, "is not a " + name
 		}
 		return parse(n.value)
@@ -294,11 +294,11 @@ func enum(words ...string) *kind {
 	}
 	return &kind{name: listed(words, "or"), schema: schema, read: func(_ *reader, n *node) (any, string) {
 		for _, word := range words {
-			if n.shape == text && n.value == word {
+			if n.shape == str && n.value == word {
 				return word, ""
 			}
 		}
-		if n.shape != text && n.shape != number && n.shape != boolean {
+		if n.shape != str && n.shape != number && n.shape != boolean {
 			return nil, "must be one of " + strings.Join(words, ", ")
 		}
 		return nil, "is unknown: " + suggestion(n.value, words)
@@ -312,7 +312,7 @@ var textKind = &kind{
 	name: "text", schema: &jsonschema.Schema{Type: "string"},
 	read: func(_ *reader, n *node) (any, string) {
 		switch {
-		case n.shape != text:
+		case n.shape != str:
 			return nil, "is not text: write it in quotes"
 		case len([]rune(n.value)) > maxTextRunes:
 			return nil, "has more than 8192 characters: shorten it"

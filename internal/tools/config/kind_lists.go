@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 func listSchema(items *jsonschema.Schema) *jsonschema.Schema {
@@ -78,7 +80,7 @@ const noState = "none"
 func statePath() *kind {
 	folder := *pathKind("path, or none", pathAny)
 	folder.read = func(r *reader, n *node) (any, string) {
-		if n.shape == text && n.value == noState {
+		if n.shape == str && n.value == noState {
 			return noState, ""
 		}
 		return r.path(n)
@@ -91,7 +93,7 @@ var cgroupKind = &kind{
 	name: "path of a cgroup", schema: &jsonschema.Schema{Type: "string", Pattern: "^/"},
 	read: func(_ *reader, n *node) (any, string) {
 		switch {
-		case n.shape != text || !strings.HasPrefix(n.value, "/"):
+		case n.shape != str || !strings.HasPrefix(n.value, "/"):
 			return nil, "is not a path of a cgroup: write it from the root of the hierarchy, such as /agents.slice"
 		case path.Clean(n.value) != n.value && path.Clean(n.value)+"/" != n.value:
 			return nil, "is not a plain path of a cgroup: write " + quoted(path.Clean(n.value))
@@ -100,7 +102,7 @@ var cgroupKind = &kind{
 	},
 }
 
-func writePath(data any) string { return yamlText(strings.ReplaceAll(data.(string), "$", "$$")) }
+func writePath(data any) string { return text.YAML(strings.ReplaceAll(data.(string), "$", "$$")) }
 
 // grants are paths that a call is shown; the word workspace stands for its own
 // folder, which it has anyway.
@@ -110,7 +112,7 @@ func grants() *kind {
 		if n.file.layer == LayerFlag { // which a shell has read; it is judged where it is opened
 			return n.value, ""
 		}
-		if n.shape == text && n.value == workspaceWord {
+		if n.shape == str && n.value == workspaceWord {
 			return workspaceWord, ""
 		}
 		path, wrong := r.path(n)
@@ -169,7 +171,7 @@ var jsonListKind = &kind{
 func toJSON(n *node) (raw json.RawMessage, wrong string) {
 	var value any
 	switch n.shape {
-	case text:
+	case str:
 		value = n.value
 	case boolean:
 		value = n.value == "true"
@@ -256,7 +258,7 @@ var wordsKind = &kind{
 	name:   "list of words, or text that is split at spaces",
 	schema: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{textSchema(), {Type: "array", Items: wordSchema(), MinItems: new(1)}}},
 	read: func(r *reader, n *node) (any, string) {
-		if n.shape == text && strings.TrimSpace(n.value) != "" {
+		if n.shape == str && strings.TrimSpace(n.value) != "" {
 			return words{script: n.value, text: true}, ""
 		}
 		if n.shape != list || len(n.items) == 0 {

@@ -209,11 +209,11 @@ func (s setting) value(prefix string) Value {
 const hidden = "(hidden)"
 
 // hides is true of variables that seem to hold a secret.
-func (s setting) hides() bool { return s.key.kind == variableKind && secretName(s.name) }
+func (s setting) hides() bool { return s.key.kind == variableKind && SecretName(s.name) }
 
-// secretName says whether a variable's name speaks of a secret: a part of it
+// SecretName says whether a variable's name speaks of a secret: a part of it
 // between underscores ends in one of these words.
-func secretName(name string) bool {
+func SecretName(name string) bool {
 	for _, part := range strings.Split(strings.TrimRight(strings.ToUpper(name), "S0123456789_"), "_") {
 		for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "CREDENTIAL", "CRED", "AUTH", "COOKIE"} {
 			if strings.HasSuffix(part, word) {

@@ -1,10 +1,10 @@
 package config
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // shape is what a node is.
@@ -12,7 +12,7 @@ type shape int
 
 const (
 	nothing shape = iota // null, or no value at all
-	text                 // a string, quoted or not
+	str                  // a string, quoted or not
 	number
 	boolean
 	list
@@ -57,7 +57,7 @@ func (f *file) line(n int) string {
 
 // scalar makes the node of a variable or flag.
 func (f *file) scalar(value string) *node {
-	return &node{shape: text, value: value, file: f, at: Position{File: f.name}}
+	return &node{shape: str, value: value, file: f, at: Position{File: f.name}}
 }
 
 // problem is one about this node.
@@ -68,7 +68,7 @@ func (n *node) problem(message string) Problem {
 // shown is the node in a message: a scalar's text, else what it is.
 func (n *node) shown() string {
 	switch n.shape {
-	case text, number, boolean:
+	case str, number, boolean:
 		return quoted(n.value)
 	}
 	return shapeNames[n.shape]
@@ -91,8 +91,8 @@ func (n *node) child(name string) *node {
 func (n *node) flow() string {
 	var parts []string
 	switch n.shape {
-	case text:
-		return yamlText(n.value)
+	case str:
+		return text.YAML(n.value)
 	case list:
 		for _, item := range n.items {
 			parts = append(parts, item.flow())
@@ -107,54 +107,6 @@ func (n *node) flow() string {
 		return "null"
 	}
 	return n.value
-}
-
-// yamlText writes a string as YAML, quoted unless it can be read in no other way.
-func yamlText(s string) string {
-	if plainText(s) {
-		return s
-	}
-	return yamlQuote(s)
-}
-
-func yamlList(words []string) string {
-	parts := make([]string, len(words))
-	for i, word := range words {
-		parts[i] = yamlText(word)
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
-}
-
-// quantity is a number with a unit, which cannot be read as a number.
-var quantity = lazy.Regexp(`^[0-9]+(\.[0-9]+)?([KMGTP]i?B?|B|%|ns|us|ms|s|m|h)$`)
-
-// plainText says whether s needs no quotes in a flow collection: a quantity, or
-// a letter, / or _ and then letters, digits and marks that mean nothing in YAML.
-func plainText(s string) bool {
-	if quantity().MatchString(s) {
-		return true
-	}
-	const marks = "_./+@=-"
-	for i, r := range s {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		first := letter || r == '/' || r == '_'
-		if i == 0 && !first || !first && !(r >= '0' && r <= '9') && !strings.ContainsRune(marks, r) {
-			return false
-		}
-	}
-	switch strings.ToLower(s) {
-	case "", "true", "false", "null", "yes", "no", "on", "off", "y", "n":
-		return false
-	}
-	return true
-}
-
-// yamlQuote uses escapes that YAML has in common with Go.
-func yamlQuote(s string) string {
-	if strings.ToValidUTF8(s, "") == s {
-		return strconv.Quote(s)
-	}
-	return strconv.Quote(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // below is the path of a member.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Position is a place in a file. Line and Column count from 1, Column in
@@ -167,20 +169,13 @@ func oneLine(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return cut(s, maxMessageRunes)
-}
-
-func cut(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
+	return text.Cut(s, maxMessageRunes)
 }
 
 const maxQuotedRunes = 60
 
 // quoted is text from a file as messages show it.
-func quoted(s string) string { return fmt.Sprintf("%q", cut(s, maxQuotedRunes)) }
+func quoted(s string) string { return fmt.Sprintf("%q", text.Cut(s, maxQuotedRunes)) }
 
 // listed joins names as a sentence does.
 func listed(names []string, conjunction string) string {

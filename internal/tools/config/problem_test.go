@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // mistakes are typical ones: the text, and what is said of it, from the line on.
@@ -211,7 +213,7 @@ tools:
 `)
 	var got []string
 	for _, p := range problemsOf(t, err) {
-		got = append(got, fmt.Sprintf("%d %s", p.Line, cut(p.Message, 24)))
+		got = append(got, fmt.Sprintf("%d %s", p.Line, text.Cut(p.Message, 24)))
 	}
 	want := []string{
 		`3 "&" is a YAML anchor, w…`, `3 "lots" is not a size: w…`, `4 "<<" is a YAML merge ke…`, `4 "*" is a YAML alias, wh…`, `4 "5" has no unit: write …`,

@@ -129,6 +129,19 @@ func (t Tool) Downloads() string {
 	return ""
 }
 
+// Unfit is what to do about a server whose command line cannot work in a sandbox without
+// network; empty for others.
+func Unfit(argv []string) string {
+	program, ok := fetches(argv)
+	switch {
+	case ok:
+		return needsNetwork(program)
+	case program != "":
+		return program + " starts a container by a service that the sandbox does not show: install the server, name its program in mcp, and grant its folder with read (docs/mcp-tools.md)"
+	}
+	return ""
+}
+
 func needsNetwork(program string) string {
 	return program + " downloads what it runs, and the sandbox has no network: install the server, name its program in mcp, and grant its folder with read (docs/mcp-tools.md)"
 }

@@ -235,10 +235,10 @@ func (r *reader) named(k *key, e entry, g *group, path string) {
 
 // longForm takes a bare value for the mapping that it is short for.
 func (k *key) longForm(n *node) *node {
-	if k.short == "" || n.shape != text && n.shape != number {
+	if k.short == "" || n.shape != str && n.shape != number {
 		return n
 	}
-	name := &node{shape: text, value: k.short, file: n.file, at: n.at, path: below(n.path, k.short)}
+	name := &node{shape: str, value: k.short, file: n.file, at: n.at, path: below(n.path, k.short)}
 	return &node{shape: mapping, file: n.file, at: n.at, path: n.path, entries: []entry{{name, n}}}
 }
 
@@ -261,15 +261,15 @@ func (r *reader) asMapping(k *key, n *node) *node {
 	}
 	m := &node{shape: mapping, file: n.file, at: n.at, path: n.path}
 	for _, item := range n.items {
-		if item.shape != text {
+		if item.shape != str {
 			r.refuse(item, "is not a variable: write NAME=value, or NAME to pass the host's own on")
 			continue
 		}
 		name, value, given := strings.Cut(item.value, "=")
-		key := &node{shape: text, value: name, file: n.file, at: item.at, path: below(n.path, name)}
+		key := &node{shape: str, value: name, file: n.file, at: item.at, path: below(n.path, name)}
 		v := &node{shape: nothing, file: n.file, at: item.at, path: key.path}
 		if given {
-			v.shape, v.value = text, value
+			v.shape, v.value = str, value
 		}
 		m.entries = append(m.entries, entry{key, v})
 	}

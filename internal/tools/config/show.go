@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Show writes what is in force as YAML, each value with its source in a
@@ -50,36 +52,29 @@ func (s *shower) value(path []string, v Value) {
 		same++
 	}
 	for ; same < depth; same++ {
-		s.line(same, yamlKey(path[same])+":", "")
+		s.line(same, text.YAMLKey(path[same])+":", "")
 	}
 	s.above = path[:depth]
-	s.line(depth, yamlKey(path[depth])+": "+v.shown(), v.Source.String())
-}
-
-func yamlKey(name string) string {
-	if quantity().MatchString(name) {
-		return yamlQuote(name)
-	}
-	return yamlText(name)
+	s.line(depth, text.YAMLKey(path[depth])+": "+v.shown(), v.Source.String())
 }
 
 func (v Value) shown() string {
 	if v.Text == hidden {
-		return yamlQuote(hidden)
+		return text.YAML(hidden)
 	}
 	return v.Text
 }
 
 // tool writes what holds for a tool beyond what holds for all.
 func (s *shower) tool(t Tool) {
-	s.line(1, yamlKey(t.Name)+":", t.Source.String())
+	s.line(1, text.YAMLKey(t.Name)+":", t.Source.String())
 	s.settings([]string{"tools", t.Name}, toolKeys, t.settings, nil)
 	if len(t.MCP.Tools) == 0 {
 		return
 	}
 	s.line(2, "tools:", "")
 	for _, name := range sortedKeys(t.MCP.Tools) {
-		s.line(3, yamlKey(name)+":", t.MCP.Tools[name].Source.String())
+		s.line(3, text.YAMLKey(name)+":", t.MCP.Tools[name].Source.String())
 		s.settings([]string{"tools", t.Name, "tools", name}, serverToolKeys, t.MCP.Tools[name].settings, t.settings)
 	}
 }

@@ -72,7 +72,7 @@ tools: {t: {plugin: bin/search, env: {API_TOKEN: hunter2, PLAIN: visible, github
 		"API_KEY": true, "GITHUB_TOKEN": true, "DB_PASSWORD": true, "AWS_ACCESS_KEY_ID": true, "OPENAI_API_KEYS": true, "apikey": true, "KEY2": true,
 		"PATH": false, "AUTHOR": false, "GIT_AUTHOR_NAME": false, "KEYBOARD": false, "HOME": false,
 	} {
-		if secretName(name) != want {
+		if SecretName(name) != want {
 			t.Errorf("%s is a secret: %t", name, !want)
 		}
 	}

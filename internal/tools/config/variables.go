@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // ofClients are variables that commands read which talk to a daemon.
@@ -29,7 +30,7 @@ func (b *builder) unknownVariables() {
 		if i := slices.IndexFunc(known, func(k string) bool { return len(name) <= maxNearBytes && distance(name, k) <= 2 }); i >= 0 {
 			advice = "did you mean " + known[i] + "?"
 		}
-		b.warn((&file{name: cut(name, maxQuotedRunes)}).scalar(""), "the variable is not known, and has no effect: "+advice)
+		b.warn((&file{name: text.Cut(name, maxQuotedRunes)}).scalar(""), "the variable is not known, and has no effect: "+advice)
 	}
 }
 

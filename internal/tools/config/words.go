@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/command"
 )
 
@@ -161,7 +162,7 @@ func (b *builder) place(t *Tool, s setting, argv []string, guard func(string) st
 	}
 	list = append([]string{strings.ReplaceAll(argv[0], "$", "$$")}, list[1:]...)
 	s = t.settings[s.path]
-	s.text = yamlList(list)
+	s.text = text.YAMLList(list)
 	t.settings[s.path] = s
 }
 

@@ -192,9 +192,9 @@ func (p *yamlReader) node(from ast.Node, path string, depth int) *node {
 	case *ast.NullNode:
 		n.shape = nothing
 	case *ast.StringNode:
-		n.shape, n.value = text, from.Value
+		n.shape, n.value = str, from.Value
 	case *ast.LiteralNode:
-		n.shape, n.value = text, from.Value.Value
+		n.shape, n.value = str, from.Value.Value
 	case *ast.BoolNode:
 		n.shape, n.value = boolean, strings.ToLower(from.Token.Value)
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:

@@ -1,20 +1,56 @@
-package config
+package mcpclients
 
 import (
 	"fmt"
+	"io/fs"
+	"maps"
+	"path"
 	"reflect"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/fstest"
+
+	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
-func imports(t *testing.T, text string, environ ...string) (*Loaded, string, string) {
+// load loads a toolhost.yaml with this text, on a machine that has these files beside it.
+func load(t *testing.T, yaml string, files map[string]string, environ ...string) (*config.Loaded, error) {
+	t.Helper()
+	all := fstest.MapFS{"etc/toolhost.yaml": {Data: []byte(yaml)}}
+	for name, text := range files {
+		all[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	for name := range maps.Clone(all) {
+		all[name].Mode, all[name].Sys = 0o600, &syscall.Stat_t{Uid: 1000}
+		for dir := path.Dir(name); ; dir = path.Dir(dir) {
+			all[dir] = &fstest.MapFile{Mode: fs.ModeDir | 0o755, Sys: &syscall.Stat_t{}}
+			if dir == "." {
+				break
+			}
+		}
+	}
+	m := config.Machine{Files: all, Dir: "/", Home: "/home/me", UID: 1000, Environ: append([]string{"HOME=/home/me"}, environ...)}
+	return config.Load(config.Options{Path: "/etc/toolhost.yaml", Machine: &m})
+}
+
+func textOf(t *testing.T, words []string) string {
+	t.Helper()
+	raw, err := plain(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func imports(t *testing.T, text string, environ ...string) (*config.Loaded, string, string) {
 	t.Helper()
 	yaml, warnings, err := Import([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := load(t, string(yaml), environ...)
+	l, err := load(t, string(yaml), nil, environ...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, yaml)
 	}
@@ -60,9 +96,7 @@ func TestImportedStubs(t *testing.T) {
 	yaml = strings.ReplaceAll(strings.ReplaceAll(yaml, "\n# secrets", "\nsecrets"), "    # ", "    ")
 	yaml = strings.ReplaceAll(yaml, "\n#   ", "\n  ")
 	yaml = strings.Replace(yaml, "## In place of the variables above that are null:", "", 1)
-	l, err := loadFiles(t, map[string]string{
-		"/etc/th/toolhost.yaml": yaml, "/home/me/.config/toolhost/secrets/api_key": "k", "/home/me/.config/toolhost/secrets/db_token": "t",
-	})
+	l, err := load(t, yaml, map[string]string{"home/me/.config/toolhost/secrets/api_key": "k", "home/me/.config/toolhost/secrets/db_token": "t"})
 	if err != nil || len(l.Secrets) != 2 || len(l.Tools[0].Secrets) != 2 {
 		t.Errorf("%v\n%s", err, yaml)
 	}
@@ -105,35 +139,26 @@ func TestImportedStubsOfOneServer(t *testing.T) {
 
 func TestImportKeepsWords(t *testing.T) {
 	words := []string{"${input:key}", "$HOME", "a b", "{x}", "'", `"`, "#", ": ", "-", "", "true", "1.0", "~/x", "*", "é\n\t", "\u2028"}
-	l, yaml, _ := imports(t, fmt.Sprintf(`{"mcp": {"servers": {"s": {"command": "x", "args": %s}}}}`, toJSONText(words)))
+	l, yaml, _ := imports(t, fmt.Sprintf(`{"mcp": {"servers": {"s": {"command": "x", "args": %s}}}}`, textOf(t, words)))
 	words[12] = "/home/me/x"
 	if got := l.Tools[0].MCP.Argv[1:]; !reflect.DeepEqual(got, words) {
 		t.Errorf("words %q, want %q of\n%s", got, words, yaml)
 	}
 }
 
-func toJSONText(words []string) string {
-	items := make([]*node, len(words))
-	for i, word := range words {
-		items[i] = &node{shape: text, value: word}
-	}
-	raw, _ := toJSON(&node{shape: list, items: items})
-	return string(raw)
-}
-
 func TestImportMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                      "this is not JSON of MCP servers",
-		"{}":                                    `there is neither "mcpServers" nor "servers" nor "context_servers"`,
-		"[]":                                    `want {"mcpServers": {...}}`,
-		`{"mcpServers": []}`:                    `"mcpServers" must be an object of servers`,
-		`{"servers": {}, "mcpServers": {}}`:     `there are "mcpServers" and "servers" in it: leave only one`,
-		`{"servers": {}, "servers": {}}`:        `"servers" stands twice: put both together`,
-		`{"mcp": {"servers": 1, "servers": 2}}`: `"servers" stands twice`,
-		`{"servers": "x"}`:                      `"servers" must be an object of servers`,
-		"{\n\"servers\": {]}":                   "line 2: invalid character",
-		`{"servers": {}} /* `:                   "a comment has no end",
-		strings.Repeat(" ", 2<<20):              "more than 1048576 bytes",
+		"":                                       "there is neither",
+		"{}":                                     `there is neither "mcpServers" nor "servers" nor "context_servers"`,
+		"[]":                                     `want {"mcpServers": {...}}`,
+		`{"mcpServers": []}`:                     `"mcpServers" must be an object of servers`,
+		`{"servers": {}, "mcpServers": {}}`:      `there are "mcpServers" and "servers" in it: leave only one`,
+		`{"servers": {}, "servers": {}}`:         `"servers" stands twice: put both together`,
+		`{"mcp": {"servers": 1, "servers": 2}}`:  `"servers" stands twice`,
+		`{"servers": "x"}`:                       `"servers" must be an object of servers`,
+		"{\n\"servers\": {]}":                    "line 2, column 13: invalid character",
+		`{"servers": {}} /* `:                    "a comment has no end",
+		`{"a": ` + strings.Repeat("[", maxDepth): "nested deeper than 200",
 	} {
 		if _, _, err := Import([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
@@ -227,7 +252,7 @@ func TestImportCopiesNoSecrets(t *testing.T) {
 		{"--password", "S3CR3T\nmore"},
 		{"--key=${S3CR3T}"},
 	} {
-		text := fmt.Sprintf(`{"mcpServers": {"s": {"command": "x", "args": %s, "env": {"X_PAT": "S3CR3T", "CREDS": "S3CR3T", "API_KEY": "S3CR3T", "PATH": "S3CR3T", "N": {"S3CR3T": 1}}}}}`, toJSONText(append(args, "kept")))
+		text := fmt.Sprintf(`{"mcpServers": {"s": {"command": "x", "args": %s, "env": {"X_PAT": "S3CR3T", "CREDS": "S3CR3T", "API_KEY": "S3CR3T", "PATH": "S3CR3T", "N": {"S3CR3T": 1}}}}}`, textOf(t, append(args, "kept")))
 		yaml, warnings, err := Import([]byte(text))
 		if err != nil || strings.Contains(string(yaml)+strings.Join(warnings, "\n"), "S3CR3T") {
 			t.Errorf("%q: %v\n%s\n%s", args, err, yaml, strings.Join(warnings, "\n"))
@@ -237,7 +262,7 @@ func TestImportCopiesNoSecrets(t *testing.T) {
 			t.Errorf("%q: %q with\n%s\n%s", args, name, yaml, strings.Join(warnings, "\n"))
 			continue
 		}
-		l, err := load(t, string(yaml), name[1]+"=given")
+		l, err := load(t, string(yaml), nil, name[1]+"=given")
 		if err != nil || !strings.Contains(strings.Join(l.Tools[0].MCP.Argv, " "), "given") {
 			t.Errorf("%q: %v\n%s", args, err, yaml)
 		}
@@ -252,7 +277,7 @@ func TestImportedPlaceholders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := load(t, string(yaml), "SERVER_9_S_TOKEN=1", "SERVER_9_S_TOKEN_2=2")
+	l, err := load(t, string(yaml), nil, "SERVER_9_S_TOKEN=1", "SERVER_9_S_TOKEN_2=2")
 	want := []string{"x", "--token", "1", "--token=2", "--no-auth", "--port", "8080", "@scope/server-sequential-thinking", "http://localhost:3000/mcp", "/home/me/keys"}
 	if err != nil || !reflect.DeepEqual(l.Tools[0].MCP.Argv, want) {
 		t.Errorf("%v, want %q of\n%s", err, want, yaml)
@@ -306,9 +331,42 @@ func TestImportFromVSCode(t *testing.T) {
 			t.Errorf("no warning %q in\n%s", want, warnings)
 		}
 	}
-	for text, want := range map[string]string{`["a",,]`: `["a", ]`, `[,]`: `[ ]`, `"\"//"`: `"\"//"`, "1//x\n,2": "1   \n,2", "/": "/", "[1,/**/]": "[1     ]"} {
-		if got, err := plainJSON([]byte(text)); err != nil || string(got) != want {
-			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+}
+
+// A client's file says where its servers stand, and may end with a comment.
+func TestImportOfClient(t *testing.T) {
+	for name, text := range map[string]string{"zed": `{"context_servers": {"a": {"command": "x"}}} // mine`, "codex": "[mcp_servers.a]\ncommand = \"x\" # mine"} {
+		c, _ := Named(name)
+		if yaml, _, err := c.Import([]byte(text)); err != nil || !strings.Contains(string(yaml), "mcp: [x]") {
+			t.Errorf("%s: %v\n%s", name, err, yaml)
+		}
+		if _, _, err := c.Import(nil); err == nil || !strings.Contains(err.Error(), "there is no") {
+			t.Errorf("%s: %v for an empty file", name, err)
 		}
 	}
+}
+
+// Whatever is imported loads.
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(`{"mcpServers": {"a b": {"command": "x", "args": ["${x}"], "env": {"API_KEY": "k", "B": "c"}, "cwd": "/"}}}`))
+	f.Add([]byte(`{"servers": {"a": {"command": "x", "args": ["--token", "a", "-e", "X=y", "://a:b@c"], "disabled": false,},}} // x`))
+	f.Add([]byte(`{"servers": {"é": {"url": "http://x"}}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		yaml, warnings, err := Import(raw)
+		if err != nil {
+			return
+		}
+		for _, w := range warnings {
+			if strings.ContainsAny(w, "\n\x1b\x00") {
+				t.Errorf("not one line: %q", w)
+			}
+		}
+		var environ []string
+		for _, name := range placeholderIn.FindAllStringSubmatch(string(yaml), -1) {
+			environ = append(environ, name[1]+"=x")
+		}
+		if _, err := load(t, string(yaml), nil, environ...); err != nil {
+			t.Fatalf("%v\n%s", err, yaml)
+		}
+	})
 }

@@ -1,4 +1,4 @@
-package config
+package mcpclients
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 // credentialName is found in names of options, headers and variables that hold
@@ -60,9 +61,9 @@ func withheld(before, word string) (stays, label string, ok bool) {
 	return "", "", credential(word)
 }
 
-// Masked is a word of a command line with an ellipsis in place of what looks like a
+// maskedWord is a word of a command line with an ellipsis in place of what looks like a
 // credential; before is the word before it.
-func Masked(before, word string) string {
+func maskedWord(before, word string) string {
 	stays, _, ok := withheld(before, word)
 	if !ok {
 		return word
@@ -89,7 +90,7 @@ func (i *importer) redacted(server string, n int, before, word string) (text str
 func (i *importer) placeholder(server, label string) string {
 	name := strings.Trim(notInVars().ReplaceAllString(strings.ToUpper(server+"_"+label), "_"), "_")
 	name = strings.TrimRight(name[:min(len(name), 60)], "_")
-	if !variableForm().MatchString(name) {
+	if !callargs.VariableForm().MatchString(name) {
 		name = "SERVER_" + name
 	}
 	unique := name

@@ -1,32 +1,43 @@
-package config
+package mcpclients
 
 import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/text"
+	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
-// maxImportBytes bounds what is imported.
-const maxImportBytes = 1 << 20
+// Import turns the JSON in which some program keeps its MCP servers ({"mcpServers":
+// {...}}, VS Code's {"servers": {...}}, or Zed's {"context_servers": {...}}) into a
+// toolhost.yaml. What cannot be taken over, or has to be seen to, is in the warnings, and
+// in comments of the file. No value of a variable is copied, and no argument that looks
+// like a credential: its place takes a variable of toolhost's environment, without which
+// the file does not load. Nothing is granted to a server; its paths have to be. Comments
+// and commas behind a last item are taken.
+func Import(text []byte) (yaml []byte, warnings []string, err error) {
+	return imported(anyServers(text))
+}
 
-// Import turns the JSON in which other programs keep their MCP servers
-// ({"mcpServers": {...}}, VS Code's {"servers": {...}}, or Zed's
-// {"context_servers": {...}}) into a toolhost.yaml. What cannot be taken over, or has to be seen to, is in the
-// warnings, and in comments of the file. No value of a variable is copied, and
-// no argument that looks like a credential: its place takes a variable of
-// toolhost's environment, without which the file does not load. Nothing is
-// granted to a server; its paths have to be. Comments and commas behind a last
-// item are taken.
-func Import(raw []byte) (yaml []byte, warnings []string, err error) {
-	if len(raw) > maxImportBytes {
-		return nil, nil, fmt.Errorf("cannot import: the file has more than %d bytes", maxImportBytes)
+// Import is the function of this name for a file of the client's, which says where its
+// servers stand.
+func (c Client) Import(text []byte) (yaml []byte, warnings []string, err error) {
+	return imported(c.servers(text))
+}
+
+func imported(f found, err error) ([]byte, []string, error) {
+	if err != nil {
+		return nil, nil, err
 	}
-	servers, projects, err := importedServers(raw)
+	servers, err := f.read()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,7 +45,7 @@ func Import(raw []byte) (yaml []byte, warnings []string, err error) {
 	for secret := range i.having {
 		i.placeholders[strings.ToUpper(secret)] = true
 	}
-	i.projects(projects)
+	i.projects(f.projects)
 	i.printf("# Imported. Grant what a server needs: read, write, network, and data to keep its workspace.\n# Each call has a process of its own, and what a server keeps in memory is gone\n# after it: set keep: true for one that must remember.\ntools:")
 	for _, name := range sortedKeys(servers) {
 		i.server(name, servers[name])
@@ -69,7 +80,7 @@ type importer struct {
 }
 
 // havingSecrets counts the servers that are taken over, by the secrets that they have.
-func havingSecrets(servers map[string]imported) map[string]int {
+func havingSecrets(servers map[string]server) map[string]int {
 	having := map[string]int{}
 	for _, s := range servers {
 		if leftOut(s) != "" {
@@ -77,7 +88,7 @@ func havingSecrets(servers map[string]imported) map[string]int {
 		}
 		own := map[string]bool{}
 		for _, variable := range s.Env {
-			if variableNames.wrong(variable) == "" && secretName(variable) {
+			if config.WrongVariable(variable) == "" && config.SecretName(variable) {
 				own[strings.ToLower(variable)] = true
 			}
 		}
@@ -90,8 +101,18 @@ func havingSecrets(servers map[string]imported) map[string]int {
 
 func (i *importer) printf(format string, args ...any) { fmt.Fprintf(&i.out, format, args...) }
 
+// Bounds of a warning, and of what it quotes.
+const (
+	maxWarningRunes = 500
+	maxQuotedRunes  = 60
+)
+
+func quoted(s string) string { return strconv.Quote(text.Cut(s, maxQuotedRunes)) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
 func (i *importer) warnf(format string, args ...any) {
-	i.warnings = append(i.warnings, oneLine(fmt.Sprintf(format, args...)))
+	i.warnings = append(i.warnings, text.Cut(fmt.Sprintf(format, args...), maxWarningRunes))
 }
 
 // projects warns of the servers of projects, whose names may be the same.
@@ -105,14 +126,14 @@ func (i *importer) projects(names map[string][]string) {
 	}
 }
 
-func (i *importer) server(name string, s imported) {
+func (i *importer) server(name string, s server) {
 	i.repeated(name, s)
 	if what := leftOut(s); what != "" {
 		i.warnf("server %s is left out: %s", quoted(name), what)
-		i.printf("\n  # %s is left out: %s", oneLine(name), what)
+		i.printf("\n  # %s is left out: %s", terminal.OneLine(text.Cut(name, maxQuotedRunes)), what)
 		return
 	}
-	i.printf("\n  %s:\n    mcp: %s", yamlKey(i.name(name)), yamlList(i.argv(name, s)))
+	i.printf("\n  %s:\n    mcp: %s", text.YAMLKey(i.name(name)), text.YAMLList(i.argv(name, s)))
 	i.secrets = nil
 	i.environment(name, s.Env)
 	i.stub(name)
@@ -121,11 +142,13 @@ func (i *importer) server(name string, s imported) {
 		i.warnf("server %s: its envFile %s is not read: give its variables by env and secrets", quoted(name), quoted(s.EnvFile))
 	}
 	i.unused(name, s.Unused)
-	i.runner(name, s)
+	if what := config.Unfit(append([]string{s.Command}, s.Args...)); what != "" {
+		i.warnf("server %s: %s", quoted(name), what)
+	}
 }
 
 // repeated warns of what was lost by standing twice.
-func (i *importer) repeated(name string, s imported) {
+func (i *importer) repeated(name string, s server) {
 	if s.Doubled {
 		i.warnf("server %s stands twice: only the last one is taken, rename one of them", quoted(name))
 	}
@@ -149,7 +172,7 @@ func (i *importer) unused(name string, keys []string) {
 }
 
 // leftOut says why a server cannot be taken over.
-func leftOut(s imported) string {
+func leftOut(s server) string {
 	switch {
 	case s.Wrong != "":
 		return s.Wrong
@@ -165,18 +188,6 @@ func leftOut(s imported) string {
 		return "its command holds a NUL character"
 	}
 	return ""
-}
-
-// runner warns of commands that cannot work in a sandbox without network.
-func (i *importer) runner(name string, s imported) {
-	argv := append([]string{s.Command}, s.Args...)
-	program, _ := runner(argv)
-	switch _, fetched := fetches(argv); {
-	case fetched:
-		i.warnf("server %s: %s", quoted(name), needsNetwork(program))
-	case program != "":
-		i.warnf("server %s: %s starts a container by a service that the sandbox does not show: install the server, name its program in mcp, and grant its folder with read (docs/mcp-tools.md)", quoted(name), program)
-	}
 }
 
 // stub writes, as comments, how the secrets of a server are to be given: they
@@ -204,7 +215,7 @@ func (i *importer) name(name string) string {
 	fit := strings.Trim(notInNames().ReplaceAllString(name, "-"), "-")
 	fit = cmp.Or(fit[:min(len(fit), 40)], "server")
 	unique := fit
-	for n := 2; i.names[unique] || toolNames.wrong(unique) != ""; n++ {
+	for n := 2; i.names[unique] || config.WrongTool(unique) != ""; n++ {
 		unique = fmt.Sprintf("%s-%d", fit, n)
 	}
 	i.names[unique] = true
@@ -216,19 +227,19 @@ func (i *importer) name(name string) string {
 
 // argv keeps every character of the words except credentials; it expands
 // nothing.
-func (i *importer) argv(name string, s imported) []string {
+func (i *importer) argv(name string, s server) []string {
 	var argv []string
 	before := ""
 	for n, word := range append([]string{s.Command}, s.Args...) {
 		word = strings.ToValidUTF8(word, "\uFFFD")
-		text, ok := i.redacted(name, n, before, word)
+		shown, ok := i.redacted(name, n, before, word)
 		if !ok {
-			text = strings.ReplaceAll(word, "$", "$$")
+			shown = strings.ReplaceAll(word, "$", "$$")
 			if strings.Contains(word, "${") {
 				i.warnf("server %s: %s looks like a variable of another program; it is taken as it is", quoted(name), quoted(word))
 			}
 		}
-		argv, before = append(argv, text), word
+		argv, before = append(argv, shown), word
 	}
 	if strings.HasPrefix(s.Command, ".") && s.Cwd != "" {
 		i.warnf("server %s: its command %s was found from %s, and is now looked for beside the file", quoted(name), quoted(s.Command), quoted(s.Cwd))
@@ -242,7 +253,7 @@ func (i *importer) argv(name string, s imported) []string {
 func (i *importer) environment(name string, env []string) {
 	begun := false
 	for _, variable := range env {
-		if wrong := variableNames.wrong(variable); wrong != "" {
+		if wrong := config.WrongVariable(variable); wrong != "" {
 			i.warnf("server %s: the variable %s is left out: it %s", quoted(name), quoted(variable), wrong)
 			continue
 		}
@@ -250,12 +261,12 @@ func (i *importer) environment(name string, env []string) {
 			i.printf("\n    env:")
 		}
 		begun = true
-		if !secretName(variable) {
+		if !config.SecretName(variable) {
 			i.printf("\n      # TODO %s: \"\"", variable)
 			i.warnf("server %s: the value of %s is not copied: write it where the file says TODO, or give it by secrets", quoted(name), variable)
 			continue
 		}
-		i.printf("\n      %s: null", yamlKey(variable))
+		i.printf("\n      %s: null", text.YAMLKey(variable))
 		i.secrets = append(i.secrets, variable)
 		i.warnf("server %s: %s seems to be a secret and is not copied: put it into a file and use the stubs for secrets; until then it is passed on from toolhost's own environment", quoted(name), variable)
 	}
@@ -265,6 +276,6 @@ func (i *importer) dir(name, cwd string) {
 	if cwd == "" {
 		return
 	}
-	i.printf("\n    # dir: %s  # grant it with read or write, too", yamlText(strings.ReplaceAll(strings.ToValidUTF8(cwd, "\uFFFD"), "$", "$$")))
+	i.printf("\n    # dir: %s  # grant it with read or write, too", text.YAML(strings.ReplaceAll(strings.ToValidUTF8(cwd, "\uFFFD"), "$", "$$")))
 	i.warnf("server %s: it ran in %s; set dir to that, and grant it with read or write", quoted(name), quoted(cwd))
 }
