@@ -40,7 +40,7 @@ func newApprovalsList() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printJSON(cmd.OutOrStdout(), api.Approvals{Approvals: list}, false)
+			return present.JSON(cmd.OutOrStdout(), api.Approvals{Approvals: list}, false)
 		}
 		rows := [][]string{{"APPROVAL", "TOOL", "FOR", "ARGUMENTS", "BY", "EXPIRES", "USES"}}
 		for _, a := range list {

@@ -111,7 +111,7 @@ func (s *callSession) show() (show func(api.Record), shown func()) {
 		}
 		s.question(e)
 		if s.flags.events {
-			unshown <- asJournalled(e).JSON
+			unshown <- present.EventJSON(e)
 		}
 	}
 	return show, func() {
@@ -126,7 +126,7 @@ func (s *callSession) show() (show func(api.Record), shown func()) {
 func (s *callSession) showEvent(raw []byte) {
 	s.view.Lock()
 	defer s.view.Unlock()
-	_ = printRaw(os.Stderr, raw)
+	_ = present.Raw(os.Stderr, raw)
 }
 
 // question asks on the terminal, and takes back what somebody else has answered.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/mcpclients"
+	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
@@ -59,7 +60,7 @@ func validateConfig(w io.Writer, path string, asJSON bool) error {
 		warnOfVariables(path)
 	}
 	if asJSON {
-		if err := printJSON(w, append(config.Problems{}, problems...), false); err != nil {
+		if err := present.JSON(w, append(config.Problems{}, problems...), false); err != nil {
 			return err
 		}
 		if len(problems) > 0 {

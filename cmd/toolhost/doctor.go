@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
@@ -218,7 +219,7 @@ func failure(check string, err error) finding {
 
 func report(w io.Writer, findings []finding, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, findings, true)
+		return present.JSON(w, findings, true)
 	}
 	for _, f := range findings {
 		if _, err := fmt.Fprintf(w, "%-5s %-14s %s\n", f.Level, f.Check, f.Detail); err != nil {

@@ -170,7 +170,7 @@ func timeoutSource(r budget.Resolution) string {
 
 // manifest is the SHA-256 of a pack's manifest; empty without a pack.
 func explainJSON(w io.Writer, e *supervisor.Explanation, manifest string, settings []setting) error {
-	return printJSON(w, struct {
+	return present.JSON(w, struct {
 		*supervisor.Explanation
 		ManifestSHA256 string    `json:"manifestSha256,omitempty"`
 		Settings       []setting `json:"settings"`

@@ -38,7 +38,7 @@ gets no calls.`,
 			return err
 		}
 		if asJSON {
-			return printJSON(cmd.OutOrStdout(), list, false)
+			return present.JSON(cmd.OutOrStdout(), list, false)
 		}
 		return printWorkers(cmd.OutOrStdout(), list)
 	})

@@ -1,24 +1,26 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/logview"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/journal/state"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
@@ -67,13 +69,8 @@ func newReplay(flags *logFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay TURN", Short: "Print a turn's events exactly as they were shown", Args: callargs.Words(1, "TURN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.with(func(l record) error {
-				var failed error
-				err := l.Events(args[0], 0, func(e journal.Event) bool {
-					failed = printRaw(cmd.OutOrStdout(), e.JSON)
-					return failed == nil
-				})
-				return errors.Join(err, failed)
+			return flags.with(func(l logview.Source) error {
+				return logview.View{Source: l, Out: cmd.OutOrStdout()}.Replay(args[0])
 			})
 		},
 	}
@@ -155,7 +152,7 @@ func (f *logFlags) dir() (string, error) {
 	return dir, err
 }
 
-func (f *logFlags) with(do func(record) error) error {
+func (f *logFlags) with(do func(logview.Source) error) error {
 	if f.socket == "" && f.journal.state == "" && f.config == "" && os.Getenv(state.Variable) == "" {
 		f.socket = os.Getenv(socketVariable)
 	}
@@ -164,7 +161,7 @@ func (f *logFlags) with(do func(record) error) error {
 			return exit.Usagef("--state and --socket contradict one another: leave one of them out")
 		}
 		daemon := remoteFlags{socket: f.socket}
-		return daemon.ask(func(r *remote) error { return do(remoteRecord{r}) })
+		return daemon.ask(func(r *remote) error { return do(logview.Remote(r.Client)) })
 	}
 	dir, err := f.dir()
 	if err != nil {
@@ -236,68 +233,19 @@ func (f *logFlags) run(w io.Writer, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
 	}
-	id := strings.Join(args[:min(1, len(args))], "")
-	return f.with(func(l record) error {
+	return f.with(func(l logview.Source) error {
+		view := logview.View{Source: l, Out: w, Tool: f.tool, Status: f.status, JSON: f.json}
+		id := strings.Join(args[:min(1, len(args))], "")
 		switch {
 		case len(args) == 2:
-			raw, err := l.Result(id, args[1])
-			if err == nil {
-				err = printRaw(w, raw)
-			}
-			return err
+			return view.Result(id, args[1])
 		case f.follow:
-			return f.goOn(w, l, id)
+			ctx, stop := signal.NotifyContext(context.Background(), signals.NotIgnored(os.Interrupt, syscall.SIGTERM)...)
+			defer stop()
+			return view.Follow(ctx, id)
 		case id != "":
-			return f.timeLine(w, l, id)
+			return view.TimeLine(id)
 		}
-		return f.list(w, l)
+		return view.List(f.since, f.limit)
 	})
-}
-
-func (f *logFlags) list(w io.Writer, l record) error {
-	filter := api.Filter{Tool: f.tool, Status: f.status, Limit: f.limit}
-	if f.since > 0 {
-		filter.Since = time.Now().Add(-f.since)
-	}
-	turns, err := l.Turns(filter)
-	if err != nil {
-		return err
-	}
-	if f.json {
-		out := json.NewEncoder(terminal.JSON(w))
-		for _, t := range turns {
-			if err := out.Encode(t); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TURN\tSTARTED\tTOOK\tCALLS\tOUTCOMES\tAGENT\tEND")
-	for _, t := range turns {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", terminal.Cell(t.TurnID), t.Started.Local().Format(time.DateTime), took(t), t.Calls, outcomes(t.Outcomes), terminal.Cell(cmp.Or(t.AgentID, "-")), end(t))
-	}
-	return table.Flush()
-}
-
-func end(t api.TurnSummary) string {
-	if t.HostDied {
-		return "open, its host died"
-	}
-	return strings.TrimSpace(string(t.State) + " " + string(t.Reason))
-}
-
-func took(t api.TurnSummary) string {
-	if t.Ended.IsZero() {
-		return "-"
-	}
-	return t.Ended.Sub(t.Started).Round(time.Millisecond).String()
-}
-
-func outcomes(counts map[string]int) string {
-	var parts []string
-	for status, n := range counts {
-		parts = append(parts, fmt.Sprintf("%d %s", n, status))
-	}
-	return strings.Join(sorted(parts), ", ")
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"syscall"
 
@@ -15,28 +13,12 @@ import (
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
-// printRaw prints what is JSON already.
-func printRaw(w io.Writer, raw []byte) error {
-	_, err := fmt.Fprintf(terminal.JSON(w), "%s\n", raw)
-	return err
-}
-
-// printJSON prints a value on one line, or indented for people.
-func printJSON(w io.Writer, v any, indented bool) error {
-	out := json.NewEncoder(terminal.JSON(w))
-	out.SetEscapeHTML(false)
-	if indented {
-		out.SetIndent("", "  ")
-	}
-	return out.Encode(v)
-}
-
 // finishCall shows the result of a command's one call and turns it into the
 // exit code. command: it was exec's.
 func finishCall(r *api.Result, flags *callFlags, command bool) error {
 	stdout, err := &exit.Stdout{File: os.Stdout}, error(nil)
 	if flags.json {
-		err = printJSON(stdout, r, false)
+		err = present.JSON(stdout, r, false)
 	} else {
 		err = present.Content(stdout, r, terminal.IsTerminal(os.Stdout))
 	}

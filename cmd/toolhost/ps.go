@@ -32,7 +32,7 @@ turn that runs nothing has one line without a call. Processes that wait for call
 			return err
 		}
 		if asJSON {
-			return printJSON(cmd.OutOrStdout(), list, false)
+			return present.JSON(cmd.OutOrStdout(), list, false)
 		}
 		return errors.Join(printTurns(cmd.OutOrStdout(), list.Turns, time.Now()), printPrestarted(cmd.OutOrStdout(), list.Prestarted))
 	})

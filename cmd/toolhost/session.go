@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -130,22 +129,9 @@ func (s *session) show(t *turn.Turn, view *present.View) <-chan struct{} {
 	return done
 }
 
-// gapJSON is what stands for missing events where events are printed.
-func gapJSON(gap api.Gap) []byte {
-	raw, _ := json.Marshal(struct {
-		Kind api.EventKind `json:"kind"`
-		api.Gap
-	}{api.EventGap, gap})
-	return raw
-}
-
 func (s *session) showRecord(view *present.View, r *turn.Record) {
 	view.Take(r.Event)
-	raw := r.JSON
-	if r.Gap != nil {
-		raw = gapJSON(*r.Gap)
-	}
-	s.showEvent(view, raw)
+	s.showEvent(view, present.EventJSON(r.Record))
 	if f := s.flags; !s.single && !f.events && !f.quiet && !f.json {
 		view.Print(line(r))
 	}
@@ -171,6 +157,6 @@ func (s *session) showEvent(view *present.View, raw []byte) {
 	if s.flags.events {
 		view.Lock()
 		defer view.Unlock()
-		_ = printRaw(os.Stderr, raw)
+		_ = present.Raw(os.Stderr, raw)
 	}
 }

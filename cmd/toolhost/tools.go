@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/plugin/host"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
@@ -49,7 +50,7 @@ func newTools() *cobra.Command {
 			case name != "":
 				err = exportTools(cmd.OutOrStdout(), infos, name)
 			case asJSON:
-				err = printJSON(cmd.OutOrStdout(), infos, true)
+				err = present.JSON(cmd.OutOrStdout(), infos, true)
 			default:
 				err = printTools(cmd.OutOrStdout(), infos)
 			}
@@ -197,7 +198,7 @@ func exportTools(w io.Writer, infos []toolInfo, name string) error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	return printRaw(w, raw)
+	return present.Raw(w, raw)
 }
 
 func infoOf(path string, d *supervisor.Description, tool *pluginv1.ToolDescription) toolInfo {

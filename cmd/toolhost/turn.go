@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/turn"
@@ -184,13 +185,13 @@ func (f *turnFlags) turnExit(results []*api.Result) error {
 
 func printResults(w io.Writer, calls []format.Call, results []*api.Result, provider format.Provider) error {
 	if provider == nil {
-		return printJSON(w, results, false)
+		return present.JSON(w, results, false)
 	}
 	raw, err := provider.Results(calls, results)
 	if err != nil {
 		return err
 	}
-	return printRaw(w, raw)
+	return present.Raw(w, raw)
 }
 
 // ofBatch are the tools of plugins that a batch may call, by the names that models

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
@@ -25,7 +26,7 @@ func newVersion() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := readVersion()
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), v, false)
+				return present.JSON(cmd.OutOrStdout(), v, false)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "toolhost %s (%s, %s)\n", v.Version, v.Go, v.Platform)
 			return err

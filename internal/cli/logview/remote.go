@@ -1,4 +1,4 @@
-package main
+package logview
 
 import (
 	"bytes"
@@ -11,36 +11,30 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/journal"
 )
 
-// record is the source of log: journals that it reads itself, or the daemon's
-// answers for users who may not read them.
-type record interface {
-	Turns(f api.Filter) ([]api.TurnSummary, error)
-	Events(turnID string, after int64, yield func(journal.Event) bool) error
-	Result(turnID, callID string) ([]byte, error)
-	Follow(ctx context.Context, o journal.FollowOptions, yield func(journal.Event) bool) error
+// Remote is a daemon's record, for users who may not read its journals.
+func Remote(c *client.Client) Source { return remote{c} }
+
+type remote struct{ *client.Client }
+
+func (r remote) Turns(f api.Filter) ([]api.TurnSummary, error) {
+	return r.PastTurns(context.Background(), f)
 }
 
-// remoteRecord is a daemon's.
-type remoteRecord struct{ *remote }
-
-func (r remoteRecord) Turns(f api.Filter) ([]api.TurnSummary, error) {
-	return r.PastTurns(context.Background(), api.Filter{Tool: f.Tool, Status: f.Status, Since: f.Since, Limit: f.Limit})
-}
-
-func (r remoteRecord) Events(turnID string, after int64, yield func(journal.Event) bool) error {
+func (r remote) Events(turnID string, after int64, yield func(journal.Event) bool) error {
 	return r.Replay(context.Background(), turnID, after, func(e api.Record) bool { return yield(asJournalled(e)) })
 }
 
-func (r remoteRecord) Result(turnID, callID string) ([]byte, error) {
+func (r remote) Result(turnID, callID string) ([]byte, error) {
 	result, err := r.PastResult(context.Background(), turnID, callID)
 	if err != nil {
 		return nil, err
 	}
 	var raw bytes.Buffer
-	err = printJSON(&raw, result, false)
+	err = present.JSON(&raw, result, false)
 	return bytes.TrimSpace(raw.Bytes()), err
 }
 
@@ -48,28 +42,27 @@ func (r remoteRecord) Result(turnID, callID string) ([]byte, error) {
 // known.
 func asJournalled(e api.Record) journal.Event {
 	if e.Gap != nil {
-		e.JSON = gapJSON(*e.Gap)
 		e.Time = time.Now()
 	}
-	return journal.Event{Seq: e.Seq, Time: e.Time, TurnID: e.TurnID, Kind: e.Kind, CallID: e.CallID, Tool: e.Tool, JSON: e.JSON}
+	return journal.Event{Seq: e.Seq, Time: e.Time, TurnID: e.TurnID, Kind: e.Kind, CallID: e.CallID, Tool: e.Tool, JSON: present.EventJSON(e)}
 }
 
 // Follow goes on with one turn to its end or, where none is named, with all that
 // there are and will be. The order of events is that of each turn.
-func (r remoteRecord) Follow(ctx context.Context, o journal.FollowOptions, yield func(journal.Event) bool) error {
+func (r remote) Follow(ctx context.Context, o journal.FollowOptions, yield func(journal.Event) bool) error {
 	if o.TurnID != "" {
 		return r.Watch(ctx, o.TurnID, 0, func(e api.Record) bool { return yield(asJournalled(e)) })
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	f := &remoteFollower{remoteRecord: r, yield: yield, cancel: cancel, known: map[string]bool{}}
+	f := &follower{remote: r, yield: yield, cancel: cancel, known: map[string]bool{}}
 	defer f.watching.Wait()
 	defer cancel(nil)
 	return f.run(ctx)
 }
 
-// remoteFollower watches turns side by side.
-type remoteFollower struct {
-	remoteRecord
+// follower watches turns side by side.
+type follower struct {
+	remote
 	cancel   context.CancelCauseFunc
 	watching sync.WaitGroup
 	known    map[string]bool // turns of the last look
@@ -87,7 +80,7 @@ const (
 	maxNewTurns = 1000
 )
 
-func (f *remoteFollower) run(ctx context.Context) error {
+func (f *follower) run(ctx context.Context) error {
 	turns, err := f.PastTurns(ctx, api.Filter{Limit: maxNewTurns})
 	if err != nil {
 		return err
@@ -124,7 +117,7 @@ func (f *remoteFollower) run(ctx context.Context) error {
 
 // knows notes the turns of a look, and gives the time from which the next one has
 // to look.
-func (f *remoteFollower) knows(turns []api.TurnSummary, since time.Time) time.Time {
+func (f *follower) knows(turns []api.TurnSummary, since time.Time) time.Time {
 	clear(f.known) // those before since are not listed again
 	for _, t := range turns {
 		f.known[t.TurnID] = true
@@ -138,7 +131,7 @@ func (f *remoteFollower) knows(turns []api.TurnSummary, since time.Time) time.Ti
 // follow shows a turn from an event on. Where the daemon is not there or has no stream for it,
 // or the client has as many as it may, that is waited for. Any other refusal ends it all, but
 // that a turn is gone.
-func (f *remoteFollower) follow(ctx context.Context, turnID string, after int64) {
+func (f *follower) follow(ctx context.Context, turnID string, after int64) {
 	show := func(e api.Record) bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()

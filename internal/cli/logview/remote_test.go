@@ -1,4 +1,4 @@
-package main
+package logview
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestFollowWaitsForAStream(t *testing.T) {
 		fmt.Fprint(w, "id: 1\ndata: {\"seq\":1,\"kind\":\"turn_end\",\"turnId\":\"t\"}\n\n")
 	})
 	shown := 0
-	f := &remoteFollower{remoteRecord: remoteRecord{&remote{Client: c}}, cancel: func(error) {}, yield: func(journal.Event) bool { shown++; return true }}
+	f := &follower{remote: remote{c}, cancel: func(error) {}, yield: func(journal.Event) bool { shown++; return true }}
 	f.follow(context.Background(), "t", 0)
 	f.watching.Wait()
 	if shown != 1 || asked.Load() != 3 {
@@ -42,7 +42,7 @@ func TestFollowOfWhatCannotBeRead(t *testing.T) {
 			fmt.Fprintf(w, "event: error\ndata: {\"error\":{\"code\":%q,\"message\":\"damaged\",\"remedy\":\"see the log\"}}\n\n", code)
 		})
 		ctx, cancel := context.WithCancelCause(t.Context())
-		f := &remoteFollower{remoteRecord: remoteRecord{&remote{Client: c}}, cancel: cancel}
+		f := &follower{remote: remote{c}, cancel: cancel}
 		f.follow(ctx, "t", 0)
 		f.watching.Wait()
 		if got := fmt.Sprint(context.Cause(ctx)); got != want {
