@@ -167,14 +167,6 @@ func ownPath() (string, error) {
 	return path, nil
 }
 
-func newHost(c supervisor.Config) (*supervisor.Supervisor, error) {
-	host, err := supervisor.New(context.Background(), c)
-	if err != nil {
-		return nil, hostError(err)
-	}
-	return host, nil
-}
-
 // configured is for commands that have no flags of a call but the file's.
 func configured(path string) *callFlags { return &callFlags{config: path, given: &pflag.FlagSet{}} }
 

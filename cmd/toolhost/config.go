@@ -82,7 +82,7 @@ func loadChecked(path string) (*config.Loaded, error) {
 		return nil, err
 	}
 	var all config.Problems
-	for _, err := range []error{daemon.CheckGroups(loaded), daemon.CheckGrants(loaded, ""), daemon.CheckCertificate(loaded), checkParties(loaded), checkFleet(loaded)} {
+	for _, err := range []error{daemon.CheckGroups(loaded), daemon.CheckGrants(loaded, ""), daemon.CheckCertificate(loaded), checkFleetKeys(loaded), checkFleet(loaded)} {
 		problems, _ := errors.AsType[config.Problems](err)
 		all = append(all, problems...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/doctor"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
@@ -18,10 +19,10 @@ func fleetWarnings(*config.Loaded, config.Tool) []string { return nil }
 
 func checkFleet(*config.Loaded) error { return nil }
 
-func checkParties(*config.Loaded) error { return nil }
+func checkFleetKeys(*config.Loaded) error { return nil }
 
-func examineFleet(context.Context, remoteFlags) []finding {
-	return []finding{{"fleet", levelFail, "this toolhost was built without fleets (-tags nofleet)", "use another build"}}
+func examineFleet(context.Context, remoteFlags) []doctor.Finding {
+	return []doctor.Finding{doctor.Fail("fleet", "this toolhost was built without fleets (-tags nofleet)", "use another build")}
 }
 
 func openFleet(daemon.FleetOptions) (daemon.Fleet, error) {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/internal/fleetops"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -79,7 +80,7 @@ func freePort(t *testing.T) int {
 
 func newFleetKey(t *testing.T, path string) string {
 	t.Helper()
-	if err := makeKey(path); err != nil {
+	if err := fleetops.MakeKey(path); err != nil {
 		t.Fatal(err)
 	}
 	key, err := fleet.ReadKey(path)

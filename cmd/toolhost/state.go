@@ -73,18 +73,14 @@ func (f *journalFlags) dir() (string, error) {
 
 // stateFolder is that of the configuration, if there is one, else the default; empty means
 // none.
-func stateFolder(loaded *config.Loaded) (dir string, err error) {
+func stateFolder(loaded *config.Loaded) (string, error) {
+	configured := ""
 	if loaded != nil {
-		dir = loaded.State
+		configured = loaded.State
 	}
-	if dir == "" {
-		dir, err = state.Default()
-	}
-	switch {
-	case err != nil:
+	dir, err := state.Folder(configured)
+	if err != nil {
 		return "", exit.With(exit.Usage, err)
-	case dir == state.None:
-		return "", nil
 	}
 	return dir, nil
 }

@@ -100,6 +100,11 @@ func TestImports(t *testing.T) {
 		{"fleet", ours + "supervisor", false, ""},
 		{"fleet", ours + "turn", false, "down only"},
 		{"internal/serve/daemon", ours + "fleet", false, "to leave out"},
+		{"internal/fleetops", ours + "fleet", false, ""},
+		{"internal/fleetops", ours + "internal/serve/daemon", false, ""},
+		{"internal/cli/doctor", ours + "internal/fleetops", false, "in internal, too"},
+		{"internal/serve/daemon", ours + "internal/fleetops", false, "in internal, too"},
+		{"cmd/toolhost", ours + "internal/fleetops", false, ""},
 		{"cmd/toolhost", ours + "fleet", false, ""},
 
 		{"cgroup", "golang.org/x/sys/unix", false, ""},

@@ -41,6 +41,17 @@ func Default() (string, error) {
 	return "", errors.New("cannot find a folder for the journal: set HOME or " + Variable + ", or give --state DIR or --state none")
 }
 
+// Folder is the configured one, or else the default; empty means that there is to be none.
+func Folder(configured string) (dir string, err error) {
+	if dir = configured; dir == "" {
+		dir, err = Default()
+	}
+	if dir == None {
+		dir = ""
+	}
+	return dir, err
+}
+
 // Standard are the folders of this user that programs use which are not told another:
 // that of this program first.
 func Standard() (dirs []string) {

@@ -1,6 +1,4 @@
-//go:build !nofleet
-
-package main
+package fleetops
 
 import (
 	"encoding/json"
@@ -15,8 +13,8 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/pack"
 )
 
-// fleetStays are the names of what keeps the calls of a tool on this machine.
-func fleetStays(loaded *config.Loaded, entry config.Tool) (names []string) {
+// staysFor are the names of what keeps the calls of a tool on this machine.
+func staysFor(loaded *config.Loaded, entry config.Tool) (names []string) {
 	r := entry.Request()
 	if entry.Data { // as the catalogue and the turn set these
 		r.Sandbox.Workspace, r.Lock.File = entry.Name, entry.Name
@@ -34,13 +32,13 @@ func fleetStays(loaded *config.Loaded, entry config.Tool) (names []string) {
 	return names
 }
 
-// fleetWarnings say why the calls of a tool cannot be made by workers, or what these leave
+// Warnings say why the calls of a tool cannot be made by workers, or what these leave
 // out.
-func fleetWarnings(loaded *config.Loaded, entry config.Tool) (warnings []string) {
+func Warnings(loaded *config.Loaded, entry config.Tool) (warnings []string) {
 	if !loaded.Fleet.On() && len(entry.Where) == 0 {
 		return nil
 	}
-	stays := fleetStays(loaded, entry)
+	stays := staysFor(loaded, entry)
 	switch {
 	case len(stays) > 0 && loaded.OnWorkersOnly(entry):
 		return []string{refusedCalls(stays)}
@@ -60,8 +58,8 @@ func refusedCalls(stays []string) string {
 	return "its calls are refused: they are to run on a worker, and no worker can do this: " + strings.Join(stays, "; ")
 }
 
-// checkFleet finds the tools whose calls must go to workers, and that none can make.
-func checkFleet(loaded *config.Loaded) error {
+// CheckTools finds the tools whose calls must go to workers, and that none can make.
+func CheckTools(loaded *config.Loaded) error {
 	if !loaded.Fleet.On() {
 		return nil
 	}
@@ -70,7 +68,7 @@ func checkFleet(loaded *config.Loaded) error {
 		if !loaded.OnWorkersOnly(entry) {
 			return
 		}
-		if stays := fleetStays(loaded, entry); len(stays) > 0 {
+		if stays := staysFor(loaded, entry); len(stays) > 0 {
 			problems = append(problems, entry.Problem(errors.New(refusedCalls(stays)+remedyOf(entry))))
 		}
 	}

@@ -1,6 +1,4 @@
-//go:build !nofleet
-
-package main
+package fleetops
 
 import (
 	"cmp"

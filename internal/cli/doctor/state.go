@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
@@ -15,26 +16,26 @@ import (
 const leastStateBytes = 64 << 20
 
 // checkState looks at the folder in which turns and the daemon keep their journals.
-func checkState(loaded *config.Loaded) finding {
-	dir, err := stateFolder(loaded)
+func checkState(loaded *config.Loaded) Finding {
+	dir, err := state.Folder(loaded.State)
 	switch {
 	case err != nil:
-		return finding{"state", levelWarn, err.Error(), "turns and the daemon need a folder, or --state none"}
+		return Warn("state", err.Error(), "turns and the daemon need a folder, or --state none")
 	case dir == "":
-		return finding{"state", levelOK, "no journal is kept", ""}
+		return OK("state", "no journal is kept")
 	}
 	return checkStateIn(dir)
 }
 
-func checkStateIn(dir string) finding {
+func checkStateIn(dir string) Finding {
 	if err := journal.CheckDir(dir); err != nil {
-		return finding{"state", levelWarn, terminal.OneLine("turns and the daemon cannot keep a journal: " + err.Error()), "see to that folder, or name another one with --state or $TOOLHOST_STATE"}
+		return Warn("state", terminal.OneLine("turns and the daemon cannot keep a journal: "+err.Error()), "see to that folder, or name another one with --state or $TOOLHOST_STATE")
 	}
 	left, known := roomIn(dir)
 	if known && left < leastStateBytes {
-		return finding{"state", levelWarn, terminal.OneLine(fmt.Sprintf("%s left for journals in %s: without room calls are refused", units.BytesSize(float64(left)), dir)), "make room there, or name another folder with --state or $TOOLHOST_STATE"}
+		return Warn("state", terminal.OneLine(fmt.Sprintf("%s left for journals in %s: without room calls are refused", units.BytesSize(float64(left)), dir)), "make room there, or name another folder with --state or $TOOLHOST_STATE")
 	}
-	return finding{"state", levelOK, terminal.OneLine("journals can be kept in " + dir), ""}
+	return OK("state", terminal.OneLine("journals can be kept in "+dir))
 }
 
 // roomIn is what its user may still write in a folder; false for one that is not there yet.

@@ -1,6 +1,4 @@
-//go:build !nofleet
-
-package main
+package fleetops
 
 import (
 	"os"
@@ -13,12 +11,12 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
-// What the daemon would not start with is said by config validate, at its place.
-func TestValidateFindsWhatAFleetDoesNotStartWith(t *testing.T) {
+// What the daemon would not start with is found before, at its place.
+func TestKeysThatAFleetDoesNotStartWith(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
-	own, one := newFleetKey(t, dir+"/own"), newFleetKey(t, dir+"/one")
-	newFleetKey(t, dir+"/open")
+	own, one := newKey(t, dir+"/own"), newKey(t, dir+"/one")
+	newKey(t, dir+"/open")
 	if err := os.Chmod(dir+"/open", 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +40,11 @@ func TestValidateFindsWhatAFleetDoesNotStartWith(t *testing.T) {
 		if err := os.WriteFile(path, []byte("fleet: {listen: '127.0.0.1:7420', "+x.settings+"}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := loadChecked(path)
+		loaded, err := config.Load(config.Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = CheckKeys(loaded)
 		if x.want == "" {
 			if err != nil {
 				t.Error(err)
@@ -54,4 +56,17 @@ func TestValidateFindsWhatAFleetDoesNotStartWith(t *testing.T) {
 			t.Errorf("%s: %v, want %q at %s", x.settings, err, x.want, x.path)
 		}
 	}
+}
+
+// newKey makes a key, and returns the public one.
+func newKey(t *testing.T, path string) string {
+	t.Helper()
+	if err := MakeKey(path); err != nil {
+		t.Fatal(err)
+	}
+	key, err := publicKey(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func TestDoctorOfProxies(t *testing.T) {
 		var said []string
 		for _, f := range checkProxy(&httpproxy.Config{HTTPSProxy: value}) {
 			said = append(said, f.Level+": "+f.Detail)
-			if f.Level != levelOK && f.Remedy == "" {
+			if f.Level != LevelOK && f.Remedy == "" {
 				t.Errorf("%s: no remedy", value)
 			}
 		}
@@ -37,6 +37,9 @@ func TestDoctorOfProxies(t *testing.T) {
 		}
 	}
 }
+
+// trying makes calls of a program that does nothing, whatever its arguments.
+var trying = Program{Path: func() (string, error) { return "/bin/true", nil }}
 
 // doctorHost is a host as doctor has it, but for the ceiling.
 func doctorHost(t *testing.T, ceiling supervisor.Ceiling) *supervisor.Supervisor {
@@ -71,12 +74,12 @@ func TestDoctorMakesACallWithGrants(t *testing.T) {
 		features      []sandbox.Finding
 		level, detail string
 	}{
-		"a user of its own":      {[]sandbox.Finding{{Feature: sandbox.FeatureOwnUID, State: sandbox.Yes}}, levelOK, "the relay has a user of its own"},
-		"the user of toolhost":   {[]sandbox.Finding{{Feature: sandbox.FeatureOwnUID, State: sandbox.No}}, levelWarn, "the relay has your user id"},
-		"nothing is known of it": {nil, levelOK, "the relay has a user of its own"},
+		"a user of its own":      {[]sandbox.Finding{{Feature: sandbox.FeatureOwnUID, State: sandbox.Yes}}, LevelOK, "the relay has a user of its own"},
+		"the user of toolhost":   {[]sandbox.Finding{{Feature: sandbox.FeatureOwnUID, State: sandbox.No}}, LevelWarn, "the relay has your user id"},
+		"nothing is known of it": {nil, LevelOK, "the relay has a user of its own"},
 	} {
-		found := checkNetwork(host, test.features)
-		if len(found) == 0 || found[0].Level != test.level || !strings.HasSuffix(found[0].Detail, test.detail) || (found[0].Remedy == "") != (test.level == levelOK) {
+		found := trying.checkNetwork(host, test.features)
+		if len(found) == 0 || found[0].Level != test.level || !strings.HasSuffix(found[0].Detail, test.detail) || (found[0].Remedy == "") != (test.level == LevelOK) {
 			t.Errorf("%s: %+v", what, found)
 		}
 	}
@@ -87,8 +90,8 @@ func TestDoctorMakesACallWithGrants(t *testing.T) {
 func TestDoctorWhereGrantsAreRefused(t *testing.T) {
 	t.Parallel()
 	host := doctorHost(t, supervisor.Ceiling{Network: sandbox.NetworkNone, Source: "toolhost.yaml:3"})
-	found := checkNetwork(host, host.Host().Features)
-	if len(found) != 1 || found[0].Level != levelWarn || found[0].Remedy == "" {
+	found := trying.checkNetwork(host, host.Host().Features)
+	if len(found) != 1 || found[0].Level != LevelWarn || found[0].Remedy == "" {
 		t.Fatalf("%+v", found)
 	}
 	for _, part := range []string{"calls with network grants are refused: ", "limits.network: none (toolhost.yaml:3)"} {

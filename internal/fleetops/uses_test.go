@@ -1,6 +1,4 @@
-//go:build !nofleet
-
-package main
+package fleetops
 
 import (
 	"encoding/json"
@@ -79,7 +77,7 @@ func TestEachKeyOnWorkers(t *testing.T) {
 			continue
 		}
 		loaded := loadFleet(t, dir, strings.ReplaceAll(known.example, "PLUGIN", plugin))
-		err := checkFleet(loaded)
+		err := CheckTools(loaded)
 		switch {
 		case known.refused == "" && err != nil:
 			t.Errorf("%s: %v", key, err)
@@ -87,7 +85,7 @@ func TestEachKeyOnWorkers(t *testing.T) {
 			t.Errorf("%s: %v, want %q", key, err, known.refused)
 		}
 		loaded.Fleet.Local = "" // both machines
-		warnings := strings.Join(fleetWarnings(loaded, loaded.Tools[0]), "\n")
+		warnings := strings.Join(Warnings(loaded, loaded.Tools[0]), "\n")
 		if known.refused != "" && !(strings.Contains(warnings, "stay on this machine: no worker can do this: ") && strings.Contains(warnings, known.refused)) {
 			t.Errorf("%s: %q, want %q", key, warnings, known.refused)
 		}
@@ -105,11 +103,11 @@ func TestSpillOnWorkers(t *testing.T) {
 	dir := t.TempDir()
 	for tool, want := range map[string]bool{"command: [x]\n    spill: 1MiB\n    where: {gpu: a100}": true, "command: [x]": false} {
 		loaded := loadFleet(t, dir, tool)
-		if len(fleetWarnings(loaded, loaded.Tools[0])) > 0 {
+		if len(Warnings(loaded, loaded.Tools[0])) > 0 {
 			t.Errorf("%s: a warning without dirs.spill", tool)
 		}
 		loaded.Config.SpillDir = dir
-		if got := strings.Join(fleetWarnings(loaded, loaded.Tools[0]), ""); strings.Contains(got, "(spill): workers write none") != want {
+		if got := strings.Join(Warnings(loaded, loaded.Tools[0]), ""); strings.Contains(got, "(spill): workers write none") != want {
 			t.Errorf("%s: %q", tool, got)
 		}
 	}
