@@ -22,6 +22,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cpus"
+	"github.com/toolhost/toolhost/internal/fleetops"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
@@ -92,11 +93,11 @@ func (f *workerFlags) run() error {
 	if err != nil {
 		return configError(err)
 	}
-	tracer, err := newWorkerTracer(c.Name, c.Logger)
+	tracer, err := fleetops.NewTracer(c.Name, c.Version, c.Logger)
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	defer tracer.telemetry.Close()
+	defer tracer.Close()
 	c.Tracer = tracer
 	caught := make(chan os.Signal, 4)
 	signal.Notify(caught, signals.NotIgnored(os.Interrupt, syscall.SIGTERM)...)
