@@ -29,7 +29,6 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/internal/tools/pack"
-	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -271,7 +270,7 @@ func (k *app) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, 
 	if own == nil {
 		return tool, nil // the supervisor says what there is instead
 	}
-	return k.offer(request, own, described), nil
+	return k.catalog.Unlisted(request, own, described), nil
 }
 
 // severalTools says how one of them is named.
@@ -296,20 +295,6 @@ func named(names []string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// offer is a plugin's tool under its own name.
-func (k *app) offer(request supervisor.Request, own *pluginv1.ToolDescription, of *supervisor.Description) catalog.Tool {
-	entry := k.loaded.Default
-	request.Tool.Name = own.GetName()
-	return catalog.Tool{
-		Tool: turn.Tool{
-			Name: own.GetName(), Request: request, Mode: k.loaded.Default.Mode, Check: supervisor.ArgumentCheck(own),
-			Destructive: own.GetAnnotations().GetDestructive(), ReadOnly: own.GetAnnotations().GetReadOnly(),
-			Exclusive: len(request.Sandbox.Write) > 0 || own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
-		},
-		Description: own, Version: of.Version, SHA256: of.SHA256, Entry: entry,
-	}
 }
 
 // collect has the files that a call leaves copied to --out.

@@ -205,7 +205,7 @@ func (k *app) ofPlugins(paths []string) (map[string]catalog.Tool, error) {
 			if _, twice := tools[d.GetName()]; twice {
 				return nil, exit.Usagef("the tool name %q of %s is taken: offer only one tool of that name", d.GetName(), path)
 			}
-			tools[d.GetName()] = k.offer(request, d, described)
+			tools[d.GetName()] = k.catalog.Unlisted(request, d, described)
 		}
 	}
 	return tools, nil

@@ -222,6 +222,13 @@ func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Reque
 	}
 }
 
+// Unlisted is a tool of a plugin that no entry names, under its own name and with the
+// settings of all tools.
+func (c *Catalog) Unlisted(request supervisor.Request, own *pluginv1.ToolDescription, of *supervisor.Description) Tool {
+	request.Tool.Name = own.GetName()
+	return c.offer(own.GetName(), c.loaded.Default, request, own, of)
+}
+
 // ruleOf judges calls by the entry's rules; nil where it has none. What is
 // relative begins in the entry's dir, else in toolhost's own folder or in the
 // call's workspace.
