@@ -56,13 +56,13 @@ func (s *session) ask(ctx context.Context, w waiter, name string, port uint16) a
 // put asks, and says when nobody waits any more.
 func (s *session) put(key Ask, one *asked) {
 	key.ID = one.id
-	s.up.asked(key)
+	s.host.asked(key)
 	s.asks.mu.Lock()
 	one.told = true
 	s.asks.mu.Unlock()
 	<-one.over
 	if one.verdict == "" {
-		s.up.left(key)
+		s.host.left(key)
 	}
 }
 

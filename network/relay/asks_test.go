@@ -19,7 +19,7 @@ func (p *patient) gaveUp() bool { return p.closed }
 // asking is a session of which only the questions are used.
 func asking() (*session, *told, Ask) {
 	up := &told{}
-	return &session{spec: Session{ID: "s"}, up: up, asks: newAsks()}, up, Ask{Session: "s", Name: "b.test", Port: 443}
+	return &session{spec: Session{ID: "s"}, host: up, asks: newAsks()}, up, Ask{Session: "s", Name: "b.test", Port: 443}
 }
 
 // The host knows when the last connection has given up, and that an answer which comes
@@ -131,7 +131,7 @@ func TestAYesBeforeTheHostKnowsTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, up, key := asking()
 		host := slowHost{up, make(chan struct{})}
-		s.up, s.asks.last = host, 1
+		s.host, s.asks.last = host, 1
 		got := make(chan answered, 1)
 		ask := func() {
 			go func() { got <- s.ask(t.Context(), &patient{}, key.Name, key.Port) }()

@@ -19,7 +19,7 @@ const shortTime = 50 * time.Millisecond
 
 // whyRefused is what a connection was refused for; empty for another error, or none.
 func whyRefused(err error) string {
-	if refused, ok := errors.AsType[*refusal403](err); ok {
+	if refused, ok := errors.AsType[*policyRefusal](err); ok {
 		return refused.key.why
 	}
 	return ""
@@ -43,7 +43,7 @@ func TestTLSOnAnotherPort(t *testing.T) {
 	} {
 		s, _ := newSession(t, deaf(), network.Limits{}, grants...)
 		s.leadTo("a.test", addrOf(t, l).Addr())
-		s.toBegin = shortTime
+		s.inspectTimeout = shortTime
 		c, tool := connected(t, s)
 		if _, err := tool.Write(test.said); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestARequestThatDoesNotCome(t *testing.T) {
 		"nothing": "", "half a line": "GET / HT", "half a header": "GET / HTTP/1.1\r\nHost: a.test\r\nX: ",
 	} {
 		s, at := newSiteSession(t)
-		s.toBegin = shortTime
+		s.inspectTimeout = shortTime
 		c, tool := connected(t, s)
 		if _, err := io.WriteString(tool, said); err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestANameThatMovesMeanwhile(t *testing.T) {
 		to := addrOf(t, l)
 		s.leadTo("a.test", netip.MustParseAddr(test.leads))
 		c, _ := connected(t, s)
-		_, err := c.dial(s.ctx, target{name: "a.test", at: to, grant: s.spec.Grants[0]}, false)
+		_, err := c.dial(s.trafficCtx, target{name: "a.test", at: to, grant: s.spec.Grants[0]}, false)
 		if why := whyRefused(err); !strings.Contains(why, test.why) || (err == nil) != (test.why == "") {
 			t.Errorf("%s: %v", test.leads, err)
 		}

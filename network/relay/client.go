@@ -13,7 +13,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// ErrGone: the relay has ended, and its connections with it.
+// ErrGone is the error of requests to a relay that has ended, and its connections with it.
 var ErrGone = errors.New("the network relay has ended")
 
 // Handler takes what a relay says by itself. Its methods must return soon.

@@ -62,7 +62,7 @@ func (c *connection) serve() {
 	if err == nil {
 		err = c.connect(to)
 	}
-	var refused *refusal403
+	var refused *policyRefusal
 	if errors.As(err, &refused) {
 		c.session.ledger.refuse(refused.key, false)
 	}
@@ -73,14 +73,14 @@ func (c *connection) serve() {
 	_ = c.in.Close()
 }
 
-// refusal403 is what policy refuses.
-type refusal403 struct{ key refusalKey }
+// policyRefusal is the error of a connection that the policy refuses.
+type policyRefusal struct{ key refusalKey }
 
-func (r *refusal403) Error() string { return r.key.why }
+func (r *policyRefusal) Error() string { return r.key.why }
 
 // refuse says why the connection is not let through.
 func (c *connection) refuse(format string, args ...any) error {
-	return &refusal403{c.session.refusalOf(c.local(), fmt.Sprintf(format, args...))}
+	return &policyRefusal{c.session.refusalOf(c.local(), fmt.Sprintf(format, args...))}
 }
 
 // target finds what the address that the tool has connected to stands for.
@@ -114,7 +114,7 @@ func (c *connection) target() (target, error) {
 // untilGivenUp ends with the session, or when the tool has closed the connection.
 // What the tool has sent stays unread. stop is called before the connection is used.
 func (c *connection) untilGivenUp() (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(c.session.ctx)
+	ctx, cancel := context.WithCancel(c.session.trafficCtx)
 	raw, err := c.in.SyscallConn()
 	if err != nil {
 		return ctx, cancel
@@ -167,7 +167,7 @@ func (c *connection) connect(to target) error {
 			return err
 		}
 	}
-	out, err := c.dial(c.session.ctx, to, false)
+	out, err := c.dial(c.session.trafficCtx, to, false)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (c *connection) connect(to target) error {
 
 // readHello reads what a connection of TLS begins with, which must be for the target.
 func (c *connection) readHello(to target) ([]byte, error) {
-	name, read, err := readHello(c.in, time.Now().Add(c.session.toBegin))
+	name, read, err := readHello(c.in, time.Now().Add(c.session.inspectTimeout))
 	switch {
 	case errors.Is(err, errUnsaid):
 		return nil, err

@@ -23,7 +23,7 @@ func TestAConnectionThatTheToolResets(t *testing.T) {
 	c, tool := connected(t, s)
 	over := make(chan error, 1)
 	go func() {
-		out, err := c.dial(s.ctx, target{name: "a.test", at: addrOf(t, l), grant: s.spec.Grants[0]}, false)
+		out, err := c.dial(s.trafficCtx, target{name: "a.test", at: addrOf(t, l), grant: s.spec.Grants[0]}, false)
 		if err == nil {
 			err = c.copy(out, nil)
 		}

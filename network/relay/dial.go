@@ -33,7 +33,7 @@ func (c *connection) dial(ctx context.Context, to target, plain bool) (*outer, e
 		key.address = addressOf(at)
 	}
 	if refused, ok := errors.AsType[*refusedError](err); ok {
-		return nil, &refusal403{refusalKey{name: to.name, address: addressOf(refused.at), port: to.at.Port(), why: "the name leads to an address that is " + refused.why}}
+		return nil, &policyRefusal{refusalKey{name: to.name, address: addressOf(refused.at), port: to.at.Port(), why: "the name leads to an address that is " + refused.why}}
 	}
 	if errors.Is(context.Cause(ctx), errLimit) && err != nil {
 		err = errLimit
@@ -79,7 +79,7 @@ func (s *session) proxyOf(to target, plain bool) (*url.URL, error) {
 	if to.name == "" { // literal addresses never go there
 		return nil, nil
 	}
-	return s.world.proxyFor(to.name, to.at.Port(), plain)
+	return s.hostNetwork.proxyFor(to.name, to.at.Port(), plain)
 }
 
 func dialThrough(ctx context.Context, proxy *url.URL, to target, plain bool) (conn *net.TCPConn, sent, received int64, err error) {
@@ -121,5 +121,5 @@ func (s *session) reachOf(ctx context.Context, to target, list []netip.AddrPort)
 		ctx, cancel = context.WithTimeout(ctx, most)
 		defer cancel()
 	}
-	return s.world.reach(ctx, s.spec, to.name != "" && v6)
+	return s.hostNetwork.reach(ctx, s.spec, to.name != "" && v6)
 }

@@ -30,20 +30,20 @@ func mute(t *testing.T) *net.Resolver {
 func TestConnectingTakesTooLong(t *testing.T) {
 	at := lab.Silent(t, "127.0.0.1")
 	for name, test := range map[string]struct {
-		world *world
-		leads []netip.Addr
-		want  string
+		hostNetwork *hostNetwork
+		leads       []netip.Addr
+		want        string
 	}{
 		"an address":  {deaf(), []netip.Addr{at.Addr()}, "connecting timed out"},
 		"addresses":   {deaf(), []netip.Addr{at.Addr(), at.Addr()}, "connecting timed out"},
-		"name server": {&world{resolver: mute(t)}, nil, "looking the name up timed out"},
+		"name server": {&hostNetwork{resolver: mute(t)}, nil, "looking the name up timed out"},
 	} {
-		s, _ := newSession(t, test.world, network.Limits{Dial: 100 * time.Millisecond}, granted("a.test", at)...)
+		s, _ := newSession(t, test.hostNetwork, network.Limits{Dial: 100 * time.Millisecond}, granted("a.test", at)...)
 		if test.leads != nil {
 			s.leadTo("a.test", test.leads...)
 		}
 		c, _ := connected(t, s)
-		if _, err := c.dial(s.ctx, target{name: "a.test", at: at, grant: s.spec.Grants[0]}, false); err == nil {
+		if _, err := c.dial(s.trafficCtx, target{name: "a.test", at: at, grant: s.spec.Grants[0]}, false); err == nil {
 			t.Errorf("%s: connected", name)
 		}
 		if r := s.report(); len(r.Flows) != 1 || r.Flows[0].Error != test.want || r.Flows[0].Connections != 1 {
@@ -56,18 +56,18 @@ func TestConnectingTakesTooLong(t *testing.T) {
 func TestConnectingIsGivenUp(t *testing.T) {
 	at := lab.Silent(t, "127.0.0.1")
 	for name, test := range map[string]struct {
-		world *world
-		leads []netip.Addr
+		hostNetwork *hostNetwork
+		leads       []netip.Addr
 	}{
 		"an address":  {deaf(), []netip.Addr{at.Addr()}},
-		"name server": {&world{resolver: mute(t)}, nil},
+		"name server": {&hostNetwork{resolver: mute(t)}, nil},
 	} {
-		s, _ := newSession(t, test.world, network.Limits{Dial: time.Minute}, granted("a.test", at)...)
+		s, _ := newSession(t, test.hostNetwork, network.Limits{Dial: time.Minute}, granted("a.test", at)...)
 		if test.leads != nil {
 			s.leadTo("a.test", test.leads...)
 		}
 		c, _ := connected(t, s)
-		ctx, giveUp := context.WithCancel(s.ctx)
+		ctx, giveUp := context.WithCancel(s.trafficCtx)
 		time.AfterFunc(time.Millisecond, giveUp)
 		if _, err := c.dial(ctx, target{name: "a.test", at: at, grant: s.spec.Grants[0]}, false); err == nil {
 			t.Errorf("%s: connected", name)
@@ -103,7 +103,7 @@ func TestAFamilyThatCannotBeLookedUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
-			n := newNames(Session{Limits: network.Limits{Dial: time.Minute}}, &world{resolver: saying(t, &asked, func(m *dnsmessage.Message) {
+			n := newNames(Session{Limits: network.Limits{Dial: time.Minute}}, &hostNetwork{resolver: saying(t, &asked, func(m *dnsmessage.Message) {
 				q := m.Questions[0]
 				body := map[dnsmessage.Type]dnsmessage.ResourceBody{dnsmessage.TypeA: test.four, dnsmessage.TypeAAAA: test.six}[q.Type]
 				if body == nil {

@@ -41,11 +41,11 @@ func (s *session) serveDNS(conn *net.UDPConn) {
 	slots := make(chan struct{}, maxQueries)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
-		if errors.Is(err, net.ErrClosed) || s.life.Err() != nil {
+		if errors.Is(err, net.ErrClosed) || s.sessionCtx.Err() != nil {
 			return
 		}
 		if err != nil {
-			sleep(s.life, again)
+			sleep(s.sessionCtx, again)
 			continue
 		}
 		if !s.queries.Allow() {
@@ -57,7 +57,7 @@ func (s *session) serveDNS(conn *net.UDPConn) {
 			continue
 		}
 		query := append([]byte(nil), buf[:n]...)
-		s.serving.Go(func() {
+		s.workers.Go(func() {
 			defer func() { <-slots }()
 			if answer := s.answerQuery(query); answer != nil {
 				_, _ = conn.WriteToUDPAddrPort(answer, from)
@@ -69,8 +69,8 @@ func (s *session) serveDNS(conn *net.UDPConn) {
 // acceptDNS takes TCP connections to the name server.
 func (s *session) acceptDNS(l *net.TCPListener) {
 	slots := make(chan struct{}, maxStreams)
-	for s.life.Err() == nil {
-		if s.accepts.Wait(s.life) != nil {
+	for s.sessionCtx.Err() == nil {
+		if s.accepts.Wait(s.sessionCtx) != nil {
 			return
 		}
 		conn, err := l.AcceptTCP()
@@ -78,7 +78,7 @@ func (s *session) acceptDNS(l *net.TCPListener) {
 			return
 		}
 		if err != nil {
-			sleep(s.life, again)
+			sleep(s.sessionCtx, again)
 			continue
 		}
 		select {
@@ -87,7 +87,7 @@ func (s *session) acceptDNS(l *net.TCPListener) {
 			reset(conn)
 			continue
 		}
-		s.serving.Go(func() {
+		s.workers.Go(func() {
 			defer func() { <-slots }()
 			s.streamDNS(conn)
 		})
@@ -97,19 +97,19 @@ func (s *session) acceptDNS(l *net.TCPListener) {
 // streamDNS answers queries on one TCP connection (RFC 7766), one after another.
 func (s *session) streamDNS(conn *net.TCPConn) {
 	defer reset(conn)
-	stop := context.AfterFunc(s.life, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(s.sessionCtx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	var size [2]byte
 	for {
 		_ = conn.SetDeadline(time.Now().Add(streamIdle))
-		if _, err := io.ReadFull(conn, size[:]); err != nil || s.life.Err() != nil {
+		if _, err := io.ReadFull(conn, size[:]); err != nil || s.sessionCtx.Err() != nil {
 			return
 		}
 		query := make([]byte, binary.BigEndian.Uint16(size[:]))
 		if _, err := io.ReadFull(conn, query); err != nil {
 			return
 		}
-		if s.queries.Wait(s.life) != nil {
+		if s.queries.Wait(s.sessionCtx) != nil {
 			return
 		}
 		answer := s.answerQuery(query)
@@ -282,7 +282,7 @@ func (s *session) lookUpExact(name string, addr netip.Addr, kind dnsmessage.Type
 		select {
 		case <-l.done:
 		case <-timer.C:
-		case <-s.ctx.Done():
+		case <-s.trafficCtx.Done():
 		}
 	}
 	select {
@@ -307,7 +307,7 @@ func (s *session) proxied(name string) bool {
 			continue
 		}
 		for _, port := range g.Ports {
-			by, err := s.world.proxyFor(name, port, g.Inspect(port) == network.HTTPHost)
+			by, err := s.hostNetwork.proxyFor(name, port, g.Inspect(port) == network.HTTPHost)
 			if by != nil || err != nil {
 				return true
 			}

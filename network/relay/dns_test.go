@@ -131,7 +131,7 @@ func TestMalformedQueries(t *testing.T) {
 // A granted name that does not exist outside does not exist inside.
 func TestANameThatDoesNotExist(t *testing.T) {
 	var asked atomic.Int64
-	w := &world{resolver: saying(t, &asked, func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeNameError })}
+	w := &hostNetwork{resolver: saying(t, &asked, func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeNameError })}
 	s, _ := newSession(t, w, network.Limits{}, names443...)
 	for _, kind := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
 		if m := unpack(t, s.answerQuery(query(t, "a.test.", kind, false))); m.RCode != dnsmessage.RCodeNameError {
@@ -269,9 +269,9 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s := &session{
-			spec: Session{Grants: names443, Limits: network.DefaultLimits()}, world: deaf(), up: &told{}, ledger: newLedger(), asks: newAsks(), ctx: t.Context(),
+			spec: Session{Grants: names443, Limits: network.DefaultLimits()}, hostNetwork: deaf(), host: &told{}, ledger: newLedger(), asks: newAsks(), trafficCtx: t.Context(),
 		}
-		s.names = newNames(s.spec, s.world)
+		s.names = newNames(s.spec, s.hostNetwork)
 		s.leadTo("a.test", netip.MustParseAddr("203.0.113.1"))
 		answer := s.answerQuery(raw)
 		if answer == nil {
@@ -318,7 +318,7 @@ func TestNamesThatAProxyLooksUp(t *testing.T) {
 		{httpproxy.Config{HTTPProxy: "http://proxy.test:3128", HTTPSProxy: "http://proxy.test:3128", NoProxy: "a.test:443"}, 80, 443, dnsmessage.RCodeSuccess},
 	} {
 		var asked atomic.Int64
-		w := newWorld(&test.proxy)
+		w := newHostNetwork(&test.proxy)
 		w.resolver = saying(t, &asked, func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeNameError })
 		s, _ := newSession(t, w, network.Limits{}, network.Grant{Host: "a.test", Ports: []uint16{test.port}}, network.Grant{Host: "*.test", Ports: []uint16{test.wild}})
 		if got := unpack(t, s.answerQuery(query(t, "a.test.", dnsmessage.TypeA, false))); got.RCode != test.code {

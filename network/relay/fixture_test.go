@@ -39,7 +39,7 @@ func (t *told) passed(_, limit string) {
 }
 
 // newSession opens a session whose sockets are on this machine's loopback.
-func newSession(t testing.TB, w *world, limits network.Limits, grants ...network.Grant) (s *session, dns map[string]string) {
+func newSession(t testing.TB, w *hostNetwork, limits network.Limits, grants ...network.Grant) (s *session, dns map[string]string) {
 	t.Helper()
 	return newSessionAt(t, listenAt(t, "127.0.0.1:0"), w, limits, grants...)
 }
@@ -54,7 +54,7 @@ func listenAt(t testing.TB, at string) *net.TCPListener {
 }
 
 // newSessionAt is newSession with the socket of its grants, which becomes the session's.
-func newSessionAt(t testing.TB, plain *net.TCPListener, w *world, limits network.Limits, grants ...network.Grant) (s *session, dns map[string]string) {
+func newSessionAt(t testing.TB, plain *net.TCPListener, w *hostNetwork, limits network.Limits, grants ...network.Grant) (s *session, dns map[string]string) {
 	t.Helper()
 	files := sockets(t, plain)
 	dns = map[string]string{"udp": addrOfFile(t, files[2]), "tcp": addrOfFile(t, files[3])}
@@ -104,9 +104,9 @@ func addrOfFile(t testing.TB, file *os.File) string {
 	return netip.AddrPortFrom(netip.AddrFrom4(at.(*unix.SockaddrInet4).Addr), uint16(at.(*unix.SockaddrInet4).Port)).String()
 }
 
-// deaf is a world without a resolver: a lookup fails at once.
-func deaf() *world {
-	return &world{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+// deaf is a network without a resolver: a lookup fails at once.
+func deaf() *hostNetwork {
+	return &hostNetwork{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no packet must leave")
 	}}}
 }

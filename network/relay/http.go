@@ -37,11 +37,11 @@ func (c *connection) serveHTTP(to target) error {
 		Rewrite: h.rewrite, Transport: transport, FlushInterval: -1, BufferPool: bodies{}, ErrorLog: log.New(io.Discard, "", 0),
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { h.fail(err) },
 	}
-	in := &inner{TCPConn: c.in, relay: h}
+	in := &toolConn{TCPConn: c.in, relay: h}
 	server := &http.Server{
-		Handler: h.checked(in, proxy), ReadHeaderTimeout: c.session.toBegin, IdleTimeout: c.session.spec.Limits.Idle,
+		Handler: h.checked(in, proxy), ReadHeaderTimeout: c.session.inspectTimeout, IdleTimeout: c.session.spec.Limits.Idle,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
-		BaseContext: func(net.Listener) context.Context { return c.session.ctx },
+		BaseContext: func(net.Listener) context.Context { return c.session.trafficCtx },
 		ConnState:   in.follow,
 	}
 	listener := newOneConn(in)
@@ -62,7 +62,7 @@ func (c *connection) serveHTTP(to target) error {
 }
 
 // withoutRequest says what has come of a connection that had no request.
-func (c *connection) withoutRequest(in *inner) error {
+func (c *connection) withoutRequest(in *toolConn) error {
 	if errors.Is(in.failed, os.ErrDeadlineExceeded) {
 		return c.refuse(lateRequest)
 	}
@@ -115,7 +115,7 @@ func (h *httpRelay) fail(err error) {
 
 // checked refuses requests that are for another host, or that would turn the
 // connection into something that cannot be looked into.
-func (h *httpRelay) checked(in *inner, next http.Handler) http.Handler {
+func (h *httpRelay) checked(in *toolConn, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.requests.Add(1)
 		defer h.requests.Done()
@@ -187,7 +187,7 @@ func (h *httpRelay) authority() string {
 // it.
 func (h *httpRelay) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if h.dialled.Swap(true) {
-		if err := h.session.another(ctx, h.connection); err != nil {
+		if err := h.session.admitAnother(ctx, h.connection); err != nil {
 			return nil, undialled{err}
 		}
 	}
@@ -254,9 +254,9 @@ func (o *countedOuter) WriteTo(w io.Writer) (int64, error) {
 // may as well have gone.
 const halfClosedTime = 10 * time.Second
 
-// inner is the tool's connection, which its server closes; whether that is a reset
+// toolConn is the tool's connection, which its server closes; whether that is a reset
 // is decided later.
-type inner struct {
+type toolConn struct {
 	*net.TCPConn
 	relay *httpRelay
 	once  sync.Once
@@ -270,75 +270,76 @@ type inner struct {
 }
 
 // follow sees that an answer is over, at which the server has ended a Read.
-func (i *inner) follow(_ net.Conn, state http.ConnState) {
+func (c *toolConn) follow(_ net.Conn, state http.ConnState) {
 	if state == http.StateIdle {
-		i.answers.Store(false)
-		i.failed = nil
+		c.answers.Store(false)
+		c.failed = nil
 	}
 }
 
 // Write resets the connection where the server answers by itself: a tool would take that
 // for the destination's answer.
-func (i *inner) Write(p []byte) (int, error) {
-	if !i.answers.Load() {
-		i.refused = wrongRequest(p, !i.relay.begun.Load(), errors.Is(i.failed, os.ErrDeadlineExceeded))
-		reset(i.TCPConn)
+func (c *toolConn) Write(p []byte) (int, error) {
+	if !c.answers.Load() {
+		c.refused = wrongRequest(p, !c.relay.begun.Load(), errors.Is(c.failed, os.ErrDeadlineExceeded))
+		reset(c.TCPConn)
 		return 0, net.ErrClosed
 	}
-	return i.TCPConn.Write(p)
+	return c.TCPConn.Write(p)
 }
 
 // Close ends the server's part.
-func (i *inner) Close() error {
-	i.once.Do(func() { close(i.ended) })
-	return i.TCPConn.Close()
+func (c *toolConn) Close() error {
+	c.once.Do(func() { close(c.ended) })
+	return c.TCPConn.Close()
 }
 
 // Read holds the end of what the tool sends back from the server, which would
-// cancel the request that it answers. By one byte it only looks for that end.
-func (i *inner) Read(p []byte) (int, error) {
-	n, err := i.TCPConn.Read(p)
-	i.said, i.failed = i.said || n > 0, err
+// cancel the request that it answers: a server of net/http reads one byte meanwhile, to
+// see that end.
+func (c *toolConn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	c.said, c.failed = c.said || n > 0, err
 	if !errors.Is(err, io.EOF) || len(p) != 1 {
 		return n, err
 	}
 	timer := time.NewTimer(halfClosedTime)
 	defer timer.Stop()
 	select {
-	case <-i.stop:
+	case <-c.stop:
 		return 0, os.ErrDeadlineExceeded
-	case <-i.ended:
-	case <-i.relay.session.ctx.Done():
+	case <-c.ended:
+	case <-c.relay.session.trafficCtx.Done():
 	case <-timer.C:
 	}
 	return 0, err
 }
 
 // SetReadDeadline stops Read where the deadline has passed.
-func (i *inner) SetReadDeadline(at time.Time) error {
+func (c *toolConn) SetReadDeadline(at time.Time) error {
 	if !at.IsZero() && at.Before(time.Now()) {
 		select {
-		case i.stop <- struct{}{}:
+		case c.stop <- struct{}{}:
 		default:
 		}
 	} else {
 		select {
-		case <-i.stop:
+		case <-c.stop:
 		default:
 		}
 	}
-	return i.TCPConn.SetReadDeadline(at)
+	return c.TCPConn.SetReadDeadline(at)
 }
 
 // oneConn is a listener of one connection, over when that is.
 type oneConn struct {
-	conn *inner
+	conn *toolConn
 	took chan struct{}
 }
 
-func newOneConn(i *inner) *oneConn {
-	i.ended, i.stop = make(chan struct{}), make(chan struct{}, 1)
-	l := &oneConn{conn: i, took: make(chan struct{}, 1)}
+func newOneConn(c *toolConn) *oneConn {
+	c.ended, c.stop = make(chan struct{}), make(chan struct{}, 1)
+	l := &oneConn{conn: c, took: make(chan struct{}, 1)}
 	l.took <- struct{}{}
 	return l
 }

@@ -80,7 +80,7 @@ func speak(t testing.TB, s *session, site *site, said string) (got string, err e
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		var refused *refusal403
+		var refused *policyRefusal
 		failed := c.serveHTTP(target{name: "a.test", at: site.at, grant: s.spec.Grants[0]})
 		if errors.As(failed, &refused) {
 			s.ledger.refuse(refused.key, false)
@@ -228,7 +228,7 @@ func FuzzRequests(f *testing.F) {
 // A rate lets more through than one of its bursts, and slows it down.
 func TestARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		received := gauge{session: &session{ctx: t.Context(), bytes: newBytes(64 << 10)}}
+		received := gauge{session: &session{trafficCtx: t.Context(), bytes: newBytes(64 << 10)}}
 		begun := time.Now()
 		if err := received.count(bodyBytes); err != nil {
 			t.Fatal(err)

@@ -36,7 +36,7 @@ func (h *httpRelay) broken(o *outer) string {
 	err, body := h.err, h.body
 	h.mu.Unlock()
 	_, other := errors.AsType[undialled](err)
-	_, refused := errors.AsType[*refusal403](err)
+	_, refused := errors.AsType[*policyRefusal](err)
 	switch {
 	case other, refused, errors.Is(err, errIdle), errors.Is(err, errLimit):
 		return ""

@@ -53,7 +53,7 @@ func (s *session) pace(n int) error {
 	}
 	for n > 0 { // for a limiter never lets more than its burst through at once
 		part := min(n, s.bytes.Burst())
-		if err := s.bytes.WaitN(s.ctx, part); err != nil {
+		if err := s.bytes.WaitN(s.trafficCtx, part); err != nil {
 			return err
 		}
 		n -= part
@@ -67,13 +67,13 @@ func (s *session) trip(limit string) {
 	if !s.tripped.CompareAndSwap(nil, &limit) {
 		return
 	}
-	go s.up.passed(s.spec.ID, limit)
+	go s.host.passed(s.spec.ID, limit)
 	s.mu.Lock()
 	for c := range s.conns {
 		c.abort(errLimit.Error())
 	}
 	s.mu.Unlock()
-	s.stop(errLimit)
+	s.stopTraffic(errLimit)
 }
 
 // limited has a report name the limit that was passed.

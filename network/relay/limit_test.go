@@ -74,7 +74,7 @@ func wantNothingMore(t *testing.T, s *session, at, limit string, tools ...net.Co
 	if len(r.Refused) != 1 || r.Refused[0].Name != "a.test" || r.Refused[0].Why != errLimit.Error() || r.Refused[0].Grant() != "" {
 		t.Errorf("%+v", r.Refused)
 	}
-	up := s.up.(*told)
+	up := s.host.(*told)
 	wait.Until(t, "the host is told of the limit once", func() bool {
 		up.mu.Lock()
 		defer up.mu.Unlock()
@@ -164,7 +164,7 @@ func TestALimitWhileAConnectionIsMade(t *testing.T) {
 	}
 	over := make(chan error, 1)
 	go func() {
-		_, err := c.dial(s.ctx, target{name: "a.test", at: addrOf(t, l), grant: s.spec.Grants[0]}, false)
+		_, err := c.dial(s.trafficCtx, target{name: "a.test", at: addrOf(t, l), grant: s.spec.Grants[0]}, false)
 		over <- err
 	}()
 	wait.Until(t, "the connection is being made", func() bool { return c.undelivered() })

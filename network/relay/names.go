@@ -14,9 +14,9 @@ import (
 // names are a session's: which synthetic address stands for which name, and what
 // a name really has.
 type names struct {
-	spec  Session
-	world *world
-	exact map[string]netip.Addr // never changed
+	spec        Session
+	hostNetwork *hostNetwork
+	exact       map[string]netip.Addr // never changed
 
 	mu     sync.Mutex
 	byAddr map[netip.Addr]string
@@ -35,7 +35,7 @@ type lookup struct {
 
 // lookUp begins one of an absolute name, for the host's search list is not a call's. kind
 // is that of net.Resolver's LookupNetIP.
-func (w *world) lookUp(kind, name string, within time.Duration) *lookup {
+func (w *hostNetwork) lookUp(kind, name string, within time.Duration) *lookup {
 	return begin(func(l *lookup) {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
@@ -55,7 +55,7 @@ func begin(look func(*lookup)) *lookup {
 
 // lookUpAll begins one of both families, each by itself: a server that fails for one, or says
 // nothing, does not take away the other's addresses. IPv6 comes first (RFC 8305, section 4).
-func (w *world) lookUpAll(name string, within time.Duration) *lookup {
+func (w *hostNetwork) lookUpAll(name string, within time.Duration) *lookup {
 	return begin(func(l *lookup) {
 		six, four := w.lookUp("ip6", name, within), w.lookUp("ip4", name, within)
 		awaitBoth(six, four)
@@ -125,9 +125,9 @@ const keepLookup = 5 * time.Second
 // maxKnown bounds the lookups that are remembered.
 const maxKnown = network.MaxGrants + network.MaxFound
 
-func newNames(spec Session, w *world) *names {
+func newNames(spec Session, w *hostNetwork) *names {
 	n := &names{
-		spec: spec, world: w, exact: network.Exact(spec.Grants), byAddr: map[netip.Addr]string{},
+		spec: spec, hostNetwork: w, exact: network.Exact(spec.Grants), byAddr: map[netip.Addr]string{},
 		found: map[string]netip.Addr{}, known: map[string]*lookup{},
 	}
 	for name, addr := range n.exact {
@@ -169,7 +169,7 @@ func (n *names) resolve(name string) *lookup {
 	if len(n.known) >= maxKnown {
 		n.known = map[string]*lookup{}
 	}
-	l := n.world.lookUpAll(name, n.spec.Limits.Dial)
+	l := n.hostNetwork.lookUpAll(name, n.spec.Limits.Dial)
 	n.known[name] = l
 	return l
 }

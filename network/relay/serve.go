@@ -16,9 +16,9 @@ const maxSessions = 4096
 
 // server is a relay's own side.
 type server struct {
-	conn    *net.UnixConn
-	writing sync.Mutex
-	world   *world
+	conn        *net.UnixConn
+	writing     sync.Mutex
+	hostNetwork *hostNetwork
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -42,7 +42,7 @@ func Main() error {
 
 // serve serves one host until it closes the socket.
 func serve(conn *net.UnixConn) error {
-	s := &server{conn: conn, sessions: map[string]*session{}, world: newWorld(nil)}
+	s := &server{conn: conn, sessions: map[string]*session{}, hostNetwork: newHostNetwork(nil)}
 	defer s.end()
 	r := newReceiver(conn)
 	for {
@@ -97,7 +97,7 @@ func (s *server) take(m message, files []*os.File) {
 }
 
 func (s *server) hello(proxy *httpproxy.Config) {
-	s.world = newWorld(proxy)
+	s.hostNetwork = newHostNetwork(proxy)
 }
 
 func (s *server) open(m message, files []*os.File) error {
@@ -111,7 +111,7 @@ func (s *server) open(m message, files []*os.File) error {
 		closeAll(files)
 		return fmt.Errorf("%d sessions are open, and no more can be", len(s.sessions))
 	}
-	opened, err := openSession(*m.Session, files, s.world, s)
+	opened, err := openSession(*m.Session, files, s.hostNetwork, s)
 	if err == nil {
 		s.sessions[m.Session.ID] = opened
 	}

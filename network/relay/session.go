@@ -18,8 +18,8 @@ import (
 	"github.com/toolhost/toolhost/network"
 )
 
-// upcalls are what a session tells its host.
-type upcalls interface {
+// hostEvents is how a session tells its host what happens.
+type hostEvents interface {
 	asked(Ask)
 	left(Ask)
 	passed(session, limit string)
@@ -27,24 +27,24 @@ type upcalls interface {
 
 // session serves one network namespace.
 type session struct {
-	spec   Session
-	world  *world
-	up     upcalls
-	ledger *ledger
-	names  *names
-	asks   *asks
+	spec        Session
+	hostNetwork *hostNetwork
+	host        hostEvents
+	ledger      *ledger
+	names       *names
+	asks        *asks
 
-	counters  counters
-	life      context.Context // ends with the session
-	cancel    context.CancelFunc
-	ctx       context.Context // ends when nothing more is begun: with life, or at a limit
-	stop      context.CancelCauseFunc
-	serving   sync.WaitGroup
-	taking    context.Context // ends when accepts no longer wait for connections
-	taken     context.CancelFunc
-	takers    sync.WaitGroup // accepts
-	closers   []func() error
-	listeners []*net.TCPListener // of grants
+	counters      counters
+	sessionCtx    context.Context // ends with the session
+	end           context.CancelFunc
+	trafficCtx    context.Context // ends with the session, or at a limit: nothing more is begun or passed on
+	stopTraffic   context.CancelCauseFunc
+	acceptCtx     context.Context // ends when accepts no longer wait for connections
+	stopAccepting context.CancelFunc
+	acceptors     sync.WaitGroup
+	workers       sync.WaitGroup // of the name server and of connections
+	closers       []func() error
+	listeners     []*net.TCPListener // of grants
 
 	accepts, queries *rate.Limiter
 	bytes            *rate.Limiter // nil without a rate
@@ -52,7 +52,7 @@ type session struct {
 	total            atomic.Int64
 	tripped          atomic.Pointer[string] // the first limit that was passed
 	unreachable      int64                  // when it was closed
-	toBegin          time.Duration          // how long a connection may take to say what it is for
+	inspectTimeout   time.Duration          // how long a connection may take to say what it is for
 
 	mu    sync.Mutex
 	over  bool
@@ -60,23 +60,23 @@ type session struct {
 }
 
 // openSession begins to serve files, which are the session's from here on.
-func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session, error) {
+func openSession(spec Session, files []*os.File, w *hostNetwork, host hostEvents) (*session, error) {
 	spec.Limits = spec.Limits.Over(network.DefaultLimits())
 	s := &session{
-		spec: spec, world: w, up: up, ledger: newLedger(), names: newNames(spec, w), asks: newAsks(),
+		spec: spec, hostNetwork: w, host: host, ledger: newLedger(), names: newNames(spec, w), asks: newAsks(),
 		counters: counters{files[0], files[1]}, conns: map[*connection]struct{}{},
-		accepts: rate.NewLimiter(network.AcceptsPerSecond, network.AcceptsPerSecond),
-		queries: rate.NewLimiter(network.QueriesPerSecond, network.QueriesPerSecond),
-		toBegin: inspectTime,
+		accepts:        rate.NewLimiter(network.AcceptsPerSecond, network.AcceptsPerSecond),
+		queries:        rate.NewLimiter(network.QueriesPerSecond, network.QueriesPerSecond),
+		inspectTimeout: inspectTime,
 	}
 	if r := spec.Limits.Rate; r > 0 {
 		s.bytes = newBytes(r)
 	}
 	s.sent = gauge{session: s, limit: "sent", most: spec.Limits.SentBytes}
 	s.received = gauge{session: s, limit: "received", most: spec.Limits.ReceivedBytes}
-	s.life, s.cancel = context.WithCancel(context.Background())
-	s.ctx, s.stop = context.WithCancelCause(s.life)
-	s.taking, s.taken = context.WithCancel(s.life)
+	s.sessionCtx, s.end = context.WithCancel(context.Background())
+	s.trafficCtx, s.stopTraffic = context.WithCancelCause(s.sessionCtx)
+	s.acceptCtx, s.stopAccepting = context.WithCancel(s.sessionCtx)
 	s.closers = []func() error{files[0].Close, files[1].Close}
 	if err := s.listen(files[2:]); err != nil {
 		closeAll(files[2:])
@@ -112,11 +112,11 @@ func (s *session) listen(files []*os.File) error {
 		listeners = append(listeners, tcp)
 	}
 	closeAll(files)
-	s.serving.Go(func() { s.serveDNS(udp) })
-	s.serving.Go(func() { s.acceptDNS(listeners[0]) })
+	s.workers.Go(func() { s.serveDNS(udp) })
+	s.workers.Go(func() { s.acceptDNS(listeners[0]) })
 	s.listeners = listeners[1:]
 	for _, l := range s.listeners {
-		s.takers.Go(func() { s.accept(l) })
+		s.acceptors.Go(func() { s.accept(l) })
 	}
 	return nil
 }
@@ -127,9 +127,9 @@ const again = 50 * time.Millisecond
 // accept takes connections, until their rest is taken. Those over the rate wait in the
 // kernel.
 func (s *session) accept(l *net.TCPListener) {
-	for s.accepts.Wait(s.taking) == nil {
+	for s.accepts.Wait(s.acceptCtx) == nil {
 		if err := s.take(l); err != nil {
-			sleep(s.taking, again)
+			sleep(s.acceptCtx, again)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (s *session) take(l *net.TCPListener) error {
 	}
 	c := &connection{session: s, in: conn, begun: time.Now(), waits: true}
 	if s.admit(c) {
-		s.serving.Go(c.serve)
+		s.workers.Go(c.serve)
 	}
 	return nil
 }
@@ -153,9 +153,9 @@ func (s *session) countOne() {
 	}
 }
 
-// another lets a connection of the tool's have one more to its destination, which waits
+// admitAnother lets a connection of the tool's have one more to its destination, which waits
 // and counts as if the tool had made it.
-func (s *session) another(ctx context.Context, c *connection) error {
+func (s *session) admitAnother(ctx context.Context, c *connection) error {
 	if err := s.accepts.Wait(ctx); err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (s *session) close(drain bool) {
 	s.over = true
 	s.mu.Unlock()
 	s.unreachable = s.counters.unreachable()
-	s.cancel()
+	s.end()
 	for _, end := range s.closers {
 		_ = end()
 	}
@@ -244,18 +244,18 @@ func (s *session) close(drain bool) {
 		c.abort("")
 	}
 	s.mu.Unlock()
-	s.takers.Wait()
-	s.serving.Wait()
+	s.acceptors.Wait()
+	s.workers.Wait()
 }
 
 // takeRest takes the connections that wait to be accepted: a tool that connects, writes
 // and ends may be gone by now.
 func (s *session) takeRest(until time.Time) {
-	s.taken()
+	s.stopAccepting()
 	for _, l := range s.listeners {
 		_ = l.SetDeadline(time.Unix(1, 0))
 	}
-	s.takers.Wait()
+	s.acceptors.Wait()
 	for _, l := range s.listeners {
 		_ = l.SetDeadline(until)
 		for hasPending(l) && s.take(l) == nil && time.Now().Before(until) {
@@ -319,7 +319,7 @@ func (s *session) reportOf(call string) *api.Network {
 // refusedInside is how often the kernel has refused in the namespace, or had when the
 // session was closed.
 func (s *session) refusedInside() int64 {
-	if s.life.Err() != nil {
+	if s.sessionCtx.Err() != nil {
 		return s.unreachable
 	}
 	return s.counters.unreachable()

@@ -137,7 +137,7 @@ type fromError struct{ error }
 
 func (e fromError) Unwrap() error { return e.error }
 
-// errIdle: nothing has moved for too long.
+// errIdle is why a connection ends on which nothing has moved for too long.
 var errIdle = errors.New("nothing was sent or received for too long")
 
 // run copies until the source ends, which is not an error.

@@ -19,7 +19,7 @@ const (
 // prefixes are those that a NAT64 of this network makes of IPv4 addresses, which its
 // resolver is asked when that matters. may says that it has not answered: any IPv6 address
 // may be a translated one.
-func (w *world) prefixes(ctx context.Context) (list []netip.Prefix, may bool) {
+func (w *hostNetwork) prefixes(ctx context.Context) (list []netip.Prefix, may bool) {
 	l := w.translate()
 	select {
 	case <-l.done:
@@ -30,7 +30,7 @@ func (w *world) prefixes(ctx context.Context) (list []netip.Prefix, may bool) {
 }
 
 // translate begins the lookup that tells, or joins the last one.
-func (w *world) translate() *lookup {
+func (w *hostNetwork) translate() *lookup {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.translation

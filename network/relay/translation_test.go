@@ -69,7 +69,7 @@ func TestTranslationIsAskedFor(t *testing.T) {
 		}, "translated to IPv4"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{resolver: saying(t, &asked, test.answer)}
+			w := &hostNetwork{resolver: saying(t, &asked, test.answer)}
 			spec := Session{Grants: []network.Grant{{Host: "2a00:64::a00:2", Ports: []uint16{443}}}}
 			r, err := w.reach(t.Context(), spec, true)
 			if err != nil {
@@ -86,7 +86,7 @@ func TestTranslationIsAskedFor(t *testing.T) {
 		})
 	}
 
-	w := &world{resolver: saying(t, &asked, nowhere)}
+	w := &hostNetwork{resolver: saying(t, &asked, nowhere)}
 	asked.Store(0)
 	for range 10 {
 		if _, may := w.prefixes(t.Context()); may {
@@ -104,7 +104,7 @@ func TestTranslationIsAskedFor(t *testing.T) {
 func TestTranslationIsNotWaitedForTooLong(t *testing.T) {
 	hangs := make(chan struct{})
 	t.Cleanup(func() { close(hangs) })
-	w := &world{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	w := &hostNetwork{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		<-hangs
 		return nil, io.EOF
 	}}}
@@ -120,7 +120,7 @@ func TestTranslationDoesNotHoldUpIPv4(t *testing.T) {
 	four, six := netip.MustParseAddrPort("93.184.216.34:443"), netip.MustParseAddrPort("[2a00:1::1]:443")
 	for _, within := range []time.Duration{100 * time.Millisecond, network.DefaultDial} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &session{world: &world{translation: &lookup{done: make(chan struct{})}}} // which never ends
+			s := &session{hostNetwork: &hostNetwork{translation: &lookup{done: make(chan struct{})}}} // which never ends
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			r, err := s.reachOf(ctx, target{name: "a.test"}, []netip.AddrPort{six, four})

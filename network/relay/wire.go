@@ -94,7 +94,7 @@ type message struct {
 // writeTime bounds how long a message waits for the other side to read.
 const writeTime = 5 * time.Second
 
-// errTooLarge: nothing of a message was sent.
+// errTooLarge says that a message is too large, and that nothing of it was sent.
 var errTooLarge = errors.New("the message is too large")
 
 // send writes one message with its files.

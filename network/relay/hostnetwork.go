@@ -22,9 +22,9 @@ import (
 	"github.com/toolhost/toolhost/network"
 )
 
-// world is what is outside: the machine's resolver, its own addresses, and the
+// hostNetwork is what the relay uses outside of namespaces: the machine's resolver, its own addresses, and the
 // outbound proxy.
-type world struct {
+type hostNetwork struct {
 	resolver *net.Resolver
 	proxy    func(*url.URL) (*url.URL, error) // nil without a proxy
 
@@ -34,8 +34,8 @@ type world struct {
 	translation *lookup // the last of network.TranslationName; nil before
 }
 
-func newWorld(proxy *httpproxy.Config) *world {
-	w := &world{resolver: &net.Resolver{PreferGo: true, StrictErrors: true}}
+func newHostNetwork(proxy *httpproxy.Config) *hostNetwork {
+	w := &hostNetwork{resolver: &net.Resolver{PreferGo: true, StrictErrors: true}}
 	if proxy != nil && (proxy.HTTPProxy != "" || proxy.HTTPSProxy != "") {
 		w.proxy = proxy.ProxyFunc()
 	}
@@ -47,7 +47,7 @@ const ownEvery = 5 * time.Second
 
 // reach is what a session's connections may lead to at this moment; v6 says that there are
 // IPv6 addresses among what is tried.
-func (w *world) reach(ctx context.Context, spec Session, v6 bool) (network.Reach, error) {
+func (w *hostNetwork) reach(ctx context.Context, spec Session, v6 bool) (network.Reach, error) {
 	r, err := w.machine()
 	r.Granted, r.Deny = spec.Grants, spec.Deny
 	if err == nil && v6 {
@@ -57,7 +57,7 @@ func (w *world) reach(ctx context.Context, spec Session, v6 bool) (network.Reach
 }
 
 // machine is what is the machine's own.
-func (w *world) machine() (network.Reach, error) {
+func (w *hostNetwork) machine() (network.Reach, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Since(w.ownAt) > ownEvery {
@@ -176,7 +176,7 @@ func dialAny(ctx context.Context, to []netip.AddrPort, reach network.Reach) (*ne
 }
 
 // proxyFor is the proxy for a name and port; nil for none.
-func (w *world) proxyFor(name string, port uint16, plain bool) (*url.URL, error) {
+func (w *hostNetwork) proxyFor(name string, port uint16, plain bool) (*url.URL, error) {
 	if w.proxy == nil {
 		return nil, nil
 	}
