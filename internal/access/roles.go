@@ -61,8 +61,8 @@ func NamesOf(roles []Role, separator string) string {
 // Need lists roles. A request needs any one of them.
 type Need []Role
 
-// What requests need. The zero Need is nobody's: what has been given none is
-// refused.
+// What requests need; some need the same, for other purposes. The zero Need is nobody's:
+// what has been given none is refused.
 var (
 	// ToRead: whose own turns are shown, or with Watch everybody's.
 	ToRead = Need{Call, Watch}

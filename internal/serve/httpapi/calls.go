@@ -57,7 +57,7 @@ func (s *Server) runIn(q *request, t *turn.Turn, calls []turn.Call, seq int64) e
 		return notRun(t, err)
 	}
 	defer results.Close()
-	if hasLeft(ctx) {
+	if clientGone(ctx) {
 		t.End()
 	}
 	if isShutOut(ctx) {
@@ -66,10 +66,10 @@ func (s *Server) runIn(q *request, t *turn.Turn, calls []turn.Call, seq int64) e
 	return answerList(q, "results", results.All(), nil)
 }
 
-// hasLeft is whether the client went away before its batch had results, or may not use the
-// daemon any more. Then no more can come of the turn, which was aborted, and nobody is
-// there to end it.
-func hasLeft(ctx context.Context) bool {
+// clientGone reports whether the client went away before its batch had results, or may not
+// use the daemon any more. Then no more can come of the turn, which was aborted, and
+// nobody is there to end it.
+func clientGone(ctx context.Context) bool {
 	return errors.Is(context.Cause(ctx), turn.ErrDisconnected) || isShutOut(ctx)
 }
 
@@ -152,7 +152,7 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 	}
 	<-running.Done()
 	defer r.results.Close()
-	left := hasLeft(ctx) // not for having all that it asked for
+	left := clientGone(ctx) // not for having all that it asked for
 	gone, err := st.finish(t, r)
 	if r.err == nil && (left || gone) {
 		t.End()

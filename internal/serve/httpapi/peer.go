@@ -28,8 +28,8 @@ type Caller struct {
 	// Identity is who has authenticated.
 	access.Identity
 	// Connection is equal for all requests of one connection, and for no others;
-	// nil if it is not known. Its method Closed() bool says whether it has ended.
-	Connection any
+	// nil if it is not known. Closed reports whether it has ended.
+	Connection interface{ Closed() bool }
 	// Decoding waits until a body of so many bytes may be decoded: large ones leave
 	// processors to other requests. done must be called after it.
 	Decoding func(ctx context.Context, bytes int) (done func(), err error)

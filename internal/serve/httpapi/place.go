@@ -61,7 +61,7 @@ func isAddress(host string, local *net.TCPAddr) bool {
 	return err == nil && ip.Unmap() == local.AddrPort().Addr().Unmap()
 }
 
-// named: names of hosts are the same in any case (RFC 9110, 4.2.3).
+// named reports whether a host has one of the names, in any case (RFC 9110, 4.2.3).
 func named(names []string, host string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 }
@@ -91,7 +91,7 @@ func (s *authenticator) ownOrigin(r *http.Request) bool {
 	return origin == "" || strings.EqualFold(origin, schemeOf(r)+"://"+r.Host) || s.public != nil && strings.EqualFold(origin, originOf(s.public))
 }
 
-// isPage: the request is for a page, which anybody may see.
+// isPage reports whether the request is for a page, which anybody may see.
 func (s *authenticator) isPage(r *http.Request) bool {
 	if r.Method != http.MethodGet || s.config.Pages == nil {
 		return false

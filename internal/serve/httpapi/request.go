@@ -86,7 +86,7 @@ func (q *request) decode(v any) error {
 	return nil
 }
 
-// wantsStream: the client accepts a stream where the route has one.
+// wantsStream reports whether the client accepts a stream where the route has one.
 func (q *request) wantsStream() bool { return accepts(q.r, eventStream) }
 
 // answer writes the route's success.
@@ -178,8 +178,8 @@ func checkMediaType(r *http.Request) error {
 	return nil
 }
 
-// accepts: the request names a media type among those that it takes. That it
-// takes anything is not enough.
+// accepts reports whether the request names a media type among those that it takes. That
+// it takes anything is not enough.
 func accepts(r *http.Request, kind string) bool {
 	for _, header := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(header, ",") {

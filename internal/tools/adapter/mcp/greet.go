@@ -175,7 +175,8 @@ func capabilitiesOf(client mcpcall.Client) json.RawMessage {
 	return client.Capabilities
 }
 
-// logLevel is from which on messages of a server are kept where no client says it.
+// logLevel is the level from which on messages of a server are kept, unless a client sets
+// another.
 const logLevel = "info"
 
 // logLevelOf is the level from which on a server's messages are wanted for a call: its

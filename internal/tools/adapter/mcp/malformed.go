@@ -48,7 +48,7 @@ func orphan(message []byte) *jsonrpc.Response {
 	return &jsonrpc.Response{Error: m.Error}
 }
 
-// meantAsAnswer: it has what answers have, and nothing else.
+// meantAsAnswer reports whether a message has the fields of an answer, and no others.
 func meantAsAnswer(fields map[string]json.RawMessage) bool {
 	for name := range fields {
 		if !slices.Contains([]string{"jsonrpc", "id", "result", "error"}, name) {

@@ -25,7 +25,7 @@ func (w *wire) write(m jsonrpc.Message) error {
 func (w *wire) put(line []byte) error {
 	_, err := w.process.stdin.Write(line)
 	if err != nil {
-		w.deaf.Store(true)
+		w.writeFailed.Store(true)
 		w.close()
 	}
 	return err

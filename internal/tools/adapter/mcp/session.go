@@ -151,7 +151,7 @@ func (s *session) verdict() (plugin.FailureKind, string) {
 	switch {
 	case exited:
 		return plugin.Crashed, s.process.end()
-	case s.wire.deaf.Load():
+	case s.wire.writeFailed.Load():
 		return plugin.BrokeProtocol, "takes no messages any more"
 	}
 	return plugin.BrokeProtocol, "has closed its stdout and goes on running"

@@ -55,9 +55,9 @@ type wire struct {
 	// over is closed when no more message can come; err says why.
 	over chan struct{}
 	err  error
-	// left: this side has closed the connection; deaf: because the server takes
-	// no messages.
-	left, deaf atomic.Bool
+	// closedHere: this side has closed the connection; writeFailed: since the server
+	// takes no messages.
+	closedHere, writeFailed atomic.Bool
 
 	mu       sync.Mutex
 	asked    map[jsonrpc.ID]*exchange // without an answer
@@ -100,8 +100,8 @@ func (w *wire) read() {
 	for {
 		next, err := w.in.next()
 		if err != nil {
-			if w.err = err; w.left.Load() {
-				w.err = errLeft
+			if w.err = err; w.closedHere.Load() {
+				w.err = errClosedHere
 			}
 			close(w.over)
 			return
@@ -136,7 +136,7 @@ func (w *wire) meant(id jsonrpc.ID) jsonrpc.ID {
 	text, is := id.Raw().(string)
 	switch {
 	case !id.IsValid():
-		return w.onlyAsked()
+		return w.soleRequest()
 	case is:
 		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 			id, _ = jsonrpc.MakeID(float64(n)) // it takes numbers
@@ -145,9 +145,9 @@ func (w *wire) meant(id jsonrpc.ID) jsonrpc.ID {
 	return id
 }
 
-// onlyAsked is the one request that waits for an answer, and invalid where there is not
-// exactly one. w is locked.
-func (w *wire) onlyAsked() (only jsonrpc.ID) {
+// soleRequest is the id of the pending request, and invalid unless there is exactly one. w
+// is locked.
+func (w *wire) soleRequest() (only jsonrpc.ID) {
 	for id, e := range w.asked {
 		switch {
 		case e.stream:
@@ -295,17 +295,17 @@ func (w *wire) running() (calls []*call) {
 
 // close ends the connection.
 func (w *wire) close() {
-	w.left.Store(true)
+	w.closedHere.Store(true)
 	closeAll(w.process.stdin, w.process.stdout)
 }
 
-var errLeft = errors.New("the connection was closed by this side")
+var errClosedHere = errors.New("the connection was closed by this side")
 
 // ended is whether the server does not speak or listen any more.
 func (w *wire) ended() bool {
 	select {
 	case <-w.over:
-		return w.deaf.Load() || !errors.Is(w.err, errLeft)
+		return w.writeFailed.Load() || !errors.Is(w.err, errClosedHere)
 	default:
 		return false
 	}
@@ -318,7 +318,7 @@ func (w *wire) broken() string {
 		return ""
 	}
 	switch err := w.err; {
-	case errors.Is(err, errLeft), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrClosed):
+	case errors.Is(err, errClosedHere), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrClosed):
 		return ""
 	case errors.Is(err, errTooLong), errors.Is(err, errStrays):
 		return err.Error()
