@@ -48,8 +48,7 @@ func NewSyslog(address string, config *tls.Config) (*Syslog, error) {
 		s.datagrams = true
 	case "tcp":
 	case "tls":
-		s.network, s.tls = "tcp", config
-		s.tls = cmp.Or(s.tls, &tls.Config{})
+		s.network, s.tls = "tcp", cmp.Or(config, &tls.Config{})
 	default:
 		return nil, fmt.Errorf("%q is not an address of a syslog receiver: it must begin with unix://, udp://, tcp:// or tls://", address)
 	}
