@@ -35,7 +35,7 @@ const (
 	zeroMeansNoLimit = "use 0 for no limit"
 )
 
-// Ranges of limits; 0 is none.
+// Ranges of limits; 0 means unlimited.
 const (
 	MinMemoryBytes = 64 << 10                // below this not even exec succeeds
 	MaxMemoryBytes = math.MaxInt64 &^ 0xffff // page counters round up to pages of up to 64 KiB

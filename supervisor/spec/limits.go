@@ -166,8 +166,8 @@ func (l Limits) Bounds() (Bounds, error) {
 	return b, nil
 }
 
-// checkGroup checks the kernel's ranges in the terms of Limits, where 0 is the default. What is
-// enough for the kernel alone is left to Bounds.
+// checkGroup checks the kernel's ranges in the terms of Limits, where 0 is the default. Bounds
+// refuses memory that suffices for the kernel but for no call.
 func (b Bounds) checkGroup() error {
 	for _, v := range []struct {
 		name                        string
