@@ -258,10 +258,10 @@ func TestOOMOfAShare(t *testing.T) {
 
 func TestPidsLimitIsInTheEvidence(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
-	r := request("children", `{"n":60,"text":"deaf","line":true}`)
+	r := request("crowd", `{}`)
 	r.Limits = supervisor.Limits{Pids: 64}
 	result := call(t, host, r)
-	if result.Usage.PidsLimitHits == 0 || result.Limits.Pids != 64 {
+	if wantStatus(t, result, api.StatusPidsLimit); result.Usage.PidsLimitHits == 0 || result.Limits.Pids != 64 {
 		t.Errorf("status %s, usage %+v", result.Status, result.Usage)
 	}
 }

@@ -1,6 +1,7 @@
 package supervisor_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +30,7 @@ func unhurriedRequest(how string) supervisor.Request {
 func TestBrokenHandshakes(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})
-	for how, want := range map[string]string{
+	for status, cases := range map[api.Status]map[string]string{api.StatusStartFailed: {
 		"notplugin": "hello, world",
 		"exit":      "handshake",
 		"wrapper":   "process ended before its handshake, and another one holds its output",
@@ -41,6 +42,7 @@ func TestBrokenHandshakes(t *testing.T) {
 		"link":      "cannot connect",
 		"nosocket":  "not a socket",
 		"cert":      "cannot connect",
+	}, api.StatusProtocolError: {
 		// No gRPC behind it:
 		"mute":   "socket x answered nothing within 7s, which is not gRPC: serve toolhost.plugin.v1 on it before the handshake line is printed, as plugin.Serve does; its last words on stderr: listening",
 		"babble": `answered with "HTTP/1.1 400 Bad Request", which is not gRPC`,
@@ -49,19 +51,19 @@ func TestBrokenHandshakes(t *testing.T) {
 		"describe-none": "0 tools", "describe-twice": "twice", "describe-schema": "schema",
 		"describe-output": "output schema of tool", "describe-array": `not of "type": "object"`, "describe-bytes": "not UTF-8",
 		"describe-lines": "all of them printable", "describe-pattern": "more than 20000 instructions", "describe-parts": "more than 128 MiB",
-	} {
-		t.Run(how, func(t *testing.T) {
-			r := call(t, host, hostileRequest(how))
-			if r.Status != api.StatusStartFailed && r.Status != api.StatusProtocolError {
-				t.Fatalf("status %s: %s", r.Status, r.Message)
-			}
-			if r.Exit.Signal != "" { // that would be of the clean-up
-				t.Errorf("exit %+v", r.Exit)
-			}
-			if !strings.Contains(r.ToolError.Message, want) || strings.Contains(strings.TrimSpace(r.ToolError.Message), "\n") {
-				t.Errorf("error %q, want one line with %q", r.ToolError.Message, want)
-			}
-		})
+	}} {
+		for how, want := range cases {
+			t.Run(how, func(t *testing.T) {
+				r := call(t, host, hostileRequest(how))
+				wantStatus(t, r, status)
+				if r.Exit.Signal != "" { // that would be of the clean-up
+					t.Errorf("exit %+v", r.Exit)
+				}
+				if !strings.Contains(r.ToolError.Message, want) || strings.Contains(strings.TrimSpace(r.ToolError.Message), "\n") {
+					t.Errorf("error %q, want one line with %q", r.ToolError.Message, want)
+				}
+			})
+		}
 	}
 }
 
@@ -199,10 +201,13 @@ func TestQuestionFloodEnds(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	r := hostileRequest("ask-flood")
-	r.Timeouts = within(5 * time.Second)
+	r.Ask = func(ctx context.Context, _ supervisor.Question) supervisor.Answer {
+		<-ctx.Done()
+		return supervisor.Answer{Denied: api.OutcomeFailed}
+	}
 	result := call(t, host, r)
-	if result.Status != api.StatusProtocolError && result.Status != api.StatusTimeout {
-		t.Errorf("status %s", result.Status)
+	if wantStatus(t, result, api.StatusProtocolError); result.Reason != api.ReasonTooManyQuestions {
+		t.Errorf("reason %q", result.Reason)
 	}
 }
 

@@ -109,6 +109,7 @@ func testTools() []plugin.Registered {
 			return answer{in.N}, nil
 		}),
 		tool("children", children),
+		tool("crowd", crowd),
 		tool("leak", leak),
 		tool("askSecret", func(ctx context.Context, _ args, out *plugin.Output) (answer, error) {
 			value, err := out.Ask(ctx, plugin.Question{Prompt: "password?", Secret: true})
@@ -265,6 +266,14 @@ func children(_ context.Context, in args, out *plugin.Output) (answer, error) {
 		out.Progress(-1, "ready")
 	}
 	hang()
+	return answer{}, nil
+}
+
+// crowd ends once it can start no more children.
+func crowd(context.Context, args, *plugin.Output) (answer, error) {
+	for child("deaf", false, nil).Start() == nil {
+	}
+	os.Exit(1)
 	return answer{}, nil
 }
 
