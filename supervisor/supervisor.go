@@ -237,15 +237,12 @@ type Host struct {
 	Place  string `json:"place"`
 	// Features are those of the sandbox.
 	Features []sandbox.Finding `json:"features"`
-	Running  int               `json:"running"`
-	Waiting  int               `json:"waiting"`
+	Health
 	// Kept processes live, in use or idle.
 	Kept int `json:"kept"`
 	// Prestarted wait for a call each.
 	Prestarted Prestarted `json:"-"`
 	Sandboxes  Sandboxes  `json:"-"`
-	// Stuck are unkillable calls whose processes are still there, each in a slot.
-	Stuck int `json:"stuck"`
 }
 
 // Sandboxes are made behind calls for those that follow and are like them: Waiting wait, and
@@ -260,7 +257,7 @@ type Health struct {
 	Running int `json:"running"`
 	// Waiting wait for a slot, for one of their Pool, or for a tool's data.
 	Waiting int `json:"waiting"`
-	// Stuck as in Host.
+	// Stuck are unkillable calls whose processes are still there, each in a slot.
 	Stuck int `json:"stuck"`
 }
 
@@ -279,11 +276,7 @@ func (s *Supervisor) Free() int {
 
 // Host describes the machine and the load.
 func (s *Supervisor) Host() Host {
-	load := s.Health()
-	h := Host{
-		Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings(),
-		Running: load.Running, Waiting: load.Waiting, Stuck: load.Stuck,
-	}
+	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings(), Health: s.Health()}
 	h.Sandboxes.Waiting, h.Sandboxes.Taken = s.maker.Spares.Load()
 	h.Kept, h.Prestarted = s.kept.Load(), s.kept.Parked()
 	return h
