@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,18 +63,28 @@ func (b *Binaries) Program(request spec.Request) (Binary, error) {
 	if len(argv) == 0 {
 		return b.Find("")
 	}
-	name := argv[0]
-	switch {
-	case !strings.Contains(name, "/"):
-		for _, dir := range filepath.SplitList(sandbox.Path) {
-			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				return b.Find(path)
-			}
-		}
-	case request.Dir != "" && !filepath.IsAbs(name):
-		name = filepath.Join(request.Dir, name)
+	if name := argv[0]; strings.Contains(name, "/") {
+		return b.Find(from(request.Dir, name))
 	}
-	return b.Find(name)
+	return b.Find(cmp.Or(inPath(argv[0]), argv[0]))
+}
+
+// from is where the path of a command leads from a call's folder; empty is the host's own.
+func from(dir, path string) string {
+	if dir == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// inPath is a command in the PATH of calls that are confined; empty if it is not there.
+func inPath(name string) string {
+	for _, dir := range filepath.SplitList(sandbox.Path) {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // lookUp says what is wrong with a path before the kernel does.

@@ -165,9 +165,7 @@ func (n *preparation) placeCommand() error {
 func (n *preparation) commandPath() (string, error) {
 	name := n.Request.Command.Argv[0]
 	if strings.Contains(name, "/") {
-		if n.Request.Dir != "" && !filepath.IsAbs(name) {
-			name = filepath.Join(n.Request.Dir, name)
-		}
+		name = from(n.Request.Dir, name)
 		if _, err := os.Stat(name); err != nil {
 			return "", outcome.Refuse(api.StatusStartFailed, api.ReasonNotFound, fmt.Errorf("no command at %s: correct the path", n.Request.Command.Argv[0]))
 		}
@@ -176,13 +174,11 @@ func (n *preparation) commandPath() (string, error) {
 	if !n.Policy.Confines() || name == "" {
 		return "", nil
 	}
-	for _, dir := range filepath.SplitList(sandbox.Path) {
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			if n.Request.SHA256 != "" {
-				return path, nil
-			}
-			return "", nil
+	if path := inPath(name); path != "" {
+		if n.Request.SHA256 == "" {
+			path = ""
 		}
+		return path, nil
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
