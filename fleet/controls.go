@@ -35,7 +35,7 @@ func (c *remote) onReady(ctx context.Context, a *attempt, r *fleetv1.Ready) {
 	switch send {
 	case start.Go:
 		if first {
-			c.goesTo(a)
+			c.noteGo(a)
 		}
 		c.sendGo(a)
 	case start.Void:

@@ -207,7 +207,7 @@ func (c *remote) offer(ctx context.Context, worker string, n int, implied bool) 
 			c.state.Refused(n) // it was not sent
 			return
 		}
-		c.goesTo(a)
+		c.noteGo(a)
 	}
 	if err := c.sendOffer(a, implied); err != nil {
 		c.refused(a, "it cannot be sent the call: "+err.Error(), nil)
@@ -221,8 +221,8 @@ func (c *remote) sendOffer(a *attempt, implied bool) error {
 	return c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire, Go: implied})
 }
 
-// goesTo notes that a worker is about to be told to start the call.
-func (c *remote) goesTo(a *attempt) {
+// noteGo notes that a worker is about to be told to start the call.
+func (c *remote) noteGo(a *attempt) {
 	c.given, c.placed, c.sent, c.goes, a.answered = a, now(), now(), 0, now() // to record it may have taken long
 	c.leaveLine()
 }
