@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Infinite is the timeout that never ends. It is a marker and not a length of
@@ -27,6 +29,22 @@ func MeansNoLimit(word string) bool {
 func MeansInfinite(word string) bool {
 	word = strings.ToLower(strings.TrimSpace(word))
 	return word == infiniteWord || word == "infinity"
+}
+
+// LongestDuration is the most that a duration can be, in whole hours; some 292 years.
+const LongestDuration = "2562047h"
+
+// withUnits is a duration as Go writes it, of whatever length.
+var withUnits = lazy.Regexp(`^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
+// IsTooLong reports whether text is a duration with units, but longer than
+// [LongestDuration] and some minutes.
+func IsTooLong(text string) bool {
+	if !withUnits().MatchString(text) {
+		return false
+	}
+	_, err := time.ParseDuration(text)
+	return err != nil
 }
 
 // Format writes d for people: "infinite" for [Infinite], otherwise Go's notation

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 func newAbort() *cobra.Command {
@@ -18,7 +18,7 @@ func newAbort() *cobra.Command {
 calls get SIGTERM, and SIGKILL after their grace; a second abort kills at once. The
 ids are those of toolhost ps.`,
 		Example: "  toolhost abort TURN\n  toolhost abort TURN CALL",
-		Args:    callargs.Words(2, "TURN"),
+		Args:    cmdline.Words(2, "TURN"),
 	}, func(cmd *cobra.Command, daemon *remote, ids []string) error {
 		err, what := error(nil), "turn "+ids[0]
 		if len(ids) == 2 {

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/tools/adapter/mcp"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 // newAdapter is started by the supervisor, never by people.
@@ -21,7 +21,7 @@ func newMCPAdapter() *cobra.Command {
 		Run: func(_ *cobra.Command, args []string) { mcp.Serve(options, args) },
 	}
 	cmd.Flags().StringVar(&options.Name, "name", "", "what errors call the server (default its command)")
-	callargs.DurationVar(cmd.Flags(), &options.StartTimeout, "start-timeout", mcp.DefaultStartTimeout, "bound of the server's start, and of its list of tools")
+	cmdline.DurationVar(cmd.Flags(), &options.StartTimeout, "start-timeout", mcp.DefaultStartTimeout, "bound of the server's start, and of its list of tools")
 	cmd.Flags().StringArrayVar(&options.Roots, "root", nil, "a folder to name when the server asks for roots")
 	return cmd
 }

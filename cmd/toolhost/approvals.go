@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 func newApprovals() *cobra.Command {
@@ -23,7 +23,7 @@ approved, and where a rule had asked, for calls that the same rule asks about.
 
 With the role call you see and revoke those for your own calls, with the role approve
 everybody's.`,
-		Args: callargs.Command,
+		Args: cmdline.Command,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newApprovalsList(), newApprovalsRevoke())
@@ -33,7 +33,7 @@ everybody's.`,
 func newApprovalsList() *cobra.Command {
 	var asJSON bool
 	cmd := daemonCommand(&cobra.Command{
-		Use: "list [flags]", Short: "List the approvals in force, the oldest first", Args: callargs.Words(0),
+		Use: "list [flags]", Short: "List the approvals in force, the oldest first", Args: cmdline.Words(0),
 	}, func(cmd *cobra.Command, daemon *remote, _ []string) error {
 		list, err := daemon.Approvals(cmd.Context())
 		if err != nil {
@@ -90,7 +90,7 @@ func newApprovalsRevoke() *cobra.Command {
 		Use: "revoke [flags] APPROVAL", Short: "Take an approval back: calls that it covers are asked about again",
 		Long: `Take an approval back, by its id: calls that it covers are asked about again. Running
 calls go on.`,
-		Args: callargs.Words(1, "APPROVAL"),
+		Args: cmdline.Words(1, "APPROVAL"),
 	}, func(cmd *cobra.Command, daemon *remote, ids []string) error {
 		if err := daemon.RevokeApproval(cmd.Context(), ids[0]); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
@@ -45,13 +46,13 @@ read-only or idempotent. The waits between attempts grow from about 200ms to at 
 
 ` + exitDescription,
 		Example: "  toolhost call search pattern=TODO path=/srv/src\n  toolhost call --json --timeout 5s search --args '{\"pattern\":\"TODO\"}'",
-		Args:    callargs.Words(callargs.Many, "TOOL"),
+		Args:    cmdline.Words(cmdline.Many, "TOOL"),
 		RunE:    func(_ *cobra.Command, words []string) error { return c.run(words[0], words[1:]) },
 	}
 	flags := cmd.Flags()
 	c.flags.given = flags
-	callargs.DurationVar(flags, &c.timeout, "timeout", 0, "wall-clock limit, within what the daemon allows (default the tool's)")
-	callargs.DurationVar(flags, &c.soft, "soft", 0, "soft budget: a call over it is reported, and goes on (default the tool's)")
+	cmdline.DurationVar(flags, &c.timeout, "timeout", 0, "wall-clock limit, within what the daemon allows (default the tool's)")
+	cmdline.DurationVar(flags, &c.soft, "soft", 0, "soft budget: a call over it is reported, and goes on (default the tool's)")
 	flags.StringVar(&c.args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")
 	flags.IntVar(&c.retries, "retries", 0, "retry a failed call up to this many times, at most 10, if its result calls it retryable")
 	c.flags.registerHeadless()

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/mcpclients"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -30,7 +30,7 @@ func newConfig() *cobra.Command {
 		Long: `Check, show and make toolhost.yaml. The file is that of --config, else
 $TOOLHOST_CONFIG, else toolhost/toolhost.yaml in the user's config folder, else
 /etc/toolhost/toolhost.yaml; never one in the current folder unless it is named.`,
-		Args: callargs.Command, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: cmdline.Command, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&path, "config", "", "read this `FILE`")
 	cmd.AddCommand(
@@ -42,7 +42,7 @@ $TOOLHOST_CONFIG, else toolhost/toolhost.yaml in the user's config folder, else
 func newConfigValidate(path *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "validate", Short: "Report everything that is wrong with the file", Args: callargs.Words(0),
+		Use: "validate", Short: "Report everything that is wrong with the file", Args: cmdline.Words(0),
 		Annotations: map[string]string{tellsVariables: "among its warnings"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return validateConfig(cmd.OutOrStdout(), *path, asJSON) },
 	}
@@ -118,7 +118,7 @@ func plural(n int, what string) string {
 
 func newConfigShow(path *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "show", Short: "Print all settings in force, and where each value comes from", Args: callargs.Words(0),
+		Use: "show", Short: "Print all settings in force, and where each value comes from", Args: cmdline.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := config.Load(config.Options{Path: *path})
 			if err != nil {
@@ -132,7 +132,7 @@ func newConfigShow(path *string) *cobra.Command {
 
 func newConfigSchema() *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON Schema of the file, for editors", Args: callargs.Words(0),
+		Use: "schema", Short: "Print the JSON Schema of the file, for editors", Args: cmdline.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err
@@ -148,7 +148,7 @@ that program's configuration, in JSON or, if it is named so, TOML, or - for stdi
 CLIENT (` + strings.Join(mcpclients.Names(), ", ") + `)
 it is the user's own. What needs attention is on stderr, and in comments.`,
 		Example: "  toolhost config import ~/.config/Claude/claude_desktop_config.json > toolhost.yaml\n  toolhost config import codex > toolhost.yaml",
-		Args:    callargs.Words(1, "FILE"), ValidArgs: mcpclients.Names(),
+		Args:    cmdline.Words(1, "FILE"), ValidArgs: mcpclients.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			yaml, warnings, err := importOf(args[0])
 			if err != nil {

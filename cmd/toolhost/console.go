@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 // newConsole prints the link and opens no browser: the link would stand in the
@@ -18,7 +18,7 @@ func newConsole() *cobra.Command {
 		Long: `Print a link that opens the daemon's web console in one browser, once. Anyone with
 the link may do what you may: do not share it. It is valid for two minutes. The
 daemon must listen on TCP: browsers cannot use unix sockets.`,
-		Args: callargs.Words(0),
+		Args: cmdline.Words(0),
 	}, func(cmd *cobra.Command, daemon *remote, _ []string) error {
 		link, err := daemon.LoginLink(cmd.Context())
 		if err != nil {

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/doctor"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/text"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -16,7 +16,7 @@ func newDoctor() *cobra.Command {
 	var asJSON, ofFleet bool
 	var flags remoteFlags
 	cmd := &cobra.Command{
-		Use: "doctor [flags]", Short: "Show what this machine offers, and remedies for what it lacks", Args: callargs.Words(0),
+		Use: "doctor [flags]", Short: "Show what this machine offers, and remedies for what it lacks", Args: cmdline.Words(0),
 		Long: `Show what this machine offers, and remedies for what it lacks. Exit status 1 if
 calls cannot run. The cgroupParent and the folders of the configuration count,
 unless it has mistakes.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -32,7 +32,7 @@ as far as events hold it: 4 MiB of output, and "missed" counts the rest.
 
 ` + exitDescription,
 		Example: "  toolhost exec --timeout 10s --memory 256MiB -- make test",
-		Args:    callargs.Words(callargs.Many, "CMD"),
+		Args:    cmdline.Words(cmdline.Many, "CMD"),
 		RunE: func(_ *cobra.Command, argv []string) error {
 			return execCommand(&flags, argv, raw)
 		},

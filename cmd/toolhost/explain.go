@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -35,7 +35,7 @@ func newExplain() *cobra.Command {
 tool wished for. It takes the flags of run that say what a call is granted, and runs
 nothing but the tool's own description of itself.`,
 		Example: "  toolhost explain --read . --timeout 5s ./bin/search",
-		Args:    callargs.Words(1, "TOOL"),
+		Args:    cmdline.Words(1, "TOOL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return explain(cmd.OutOrStdout(), &flags, args[0])
 		},

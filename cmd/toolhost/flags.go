@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/sandbox"
 )
@@ -74,13 +74,13 @@ func (f *callFlags) set(name string) bool { return f.given.Changed(name) }
 func (f *callFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.given = flags
-	callargs.DurationVar(flags, new(time.Duration), "timeout", 0, "wall-clock limit from admission on: 10 is seconds, 5m minutes (default 30s)")
-	callargs.DurationVar(flags, new(time.Duration), "soft", 0, "soft budget: a call over it is reported, and goes on (default 10s)")
-	callargs.DurationVar(flags, new(time.Duration), "grace", 0, "time between SIGTERM and SIGKILL, at most 30s (default 2s)")
+	cmdline.DurationVar(flags, new(time.Duration), "timeout", 0, "wall-clock limit from admission on: 10 is seconds, 5m minutes (default 30s)")
+	cmdline.DurationVar(flags, new(time.Duration), "soft", 0, "soft budget: a call over it is reported, and goes on (default 10s)")
+	cmdline.DurationVar(flags, new(time.Duration), "grace", 0, "time between SIGTERM and SIGKILL, at most 30s (default 2s)")
 	flags.String("memory", "", "memory limit of all processes together, or infinity (default 512MiB)")
 	flags.String("pids", "", "limit of processes and threads, or infinity (default 64)")
 	flags.String("cpu", "", "CPU quota in percent of one CPU, or infinity (default 100%)")
-	callargs.DurationVar(flags, new(time.Duration), "cpu-time", 0, "limit of the CPU time of all processes together (default none)")
+	cmdline.DurationVar(flags, new(time.Duration), "cpu-time", 0, "limit of the CPU time of all processes together (default none)")
 	flags.String("output", "", "how much of each output stream the result keeps, at most 256MiB (default 1MiB)")
 	flags.String("output-total", "", "limit of all output together (default none)")
 	flags.StringVar(&f.spill, "spill", "", "folder for output that the result does not keep, at most 64MiB a stream; it is made if need be")

@@ -10,13 +10,13 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/doctor"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/fleetops"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -66,7 +66,7 @@ func newFleet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "fleet", Short: "Make keys for a fleet, and see, drain and remove its workers",
 		Long: "Make keys for a fleet: a daemon whose calls are made by workers on other machines\n(toolhost worker), and see, drain and remove the workers of a daemon.",
-		Args: callargs.Command,
+		Args: cmdline.Command,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newFleetMakeKey(), newFleetWorkers(), newFleetDrain(), newFleetRemove(), newFleetKeys(), newFleetNATSConfig())
@@ -79,7 +79,7 @@ func newFleetMakeKey() *cobra.Command {
 		Long: `Print the public key of FILE. If FILE does not exist, a new key is made and kept in it,
 for its owner alone. A worker and a daemon know each other by these keys.`,
 		Example: "  toolhost fleet key worker.key",
-		Args:    callargs.Words(1, "FILE"),
+		Args:    cmdline.Words(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := fleetops.MakeKey(args[0]); err != nil {
 				return hostError(err)
@@ -97,7 +97,7 @@ for its owner alone. A worker and a daemon know each other by these keys.`,
 // partiesCommand is a command for the configured fleet's keys.
 func partiesCommand(cmd *cobra.Command, do func(cmd *cobra.Command, p fleetops.Parties) error) *cobra.Command {
 	path := cmd.Flags().String("config", "", "read this `FILE`")
-	cmd.Args = callargs.Words(0)
+	cmd.Args = cmdline.Words(0)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		loaded, err := readFleet(*path)
 		if err != nil {
@@ -145,7 +145,7 @@ taking calls, draining (it ends what it has), drained (it has none of this daemo
 left, and goes on for other daemons), suspect (it was not heard for 1.5 s, or does not
 hear the daemon), or incompatible: it is of a version that speaks another protocol, and
 gets no calls.`,
-		Args: callargs.Words(0),
+		Args: cmdline.Words(0),
 	}, func(cmd *cobra.Command, daemon *remote, _ []string) error {
 		list, err := daemon.Workers(cmd.Context())
 		if err != nil {
@@ -172,7 +172,7 @@ A worker that other daemons have calls made by as well goes on for these: it tak
 calls of this daemon, and ends once all have drained it. Its owner can let a daemon end it
 alone, with --drain-by.`,
 		Example: "  toolhost fleet drain --wait w1",
-		Args:    callargs.Words(1, "WORKER"),
+		Args:    cmdline.Words(1, "WORKER"),
 	}, func(cmd *cobra.Command, daemon *remote, args []string) error {
 		if err := daemon.DrainWorker(cmd.Context(), args[0]); err != nil || !wait {
 			return err
@@ -191,7 +191,7 @@ ended, its calls are lost and end with its lease, and its key does not let it in
 though the configuration names it. To have it back, give it another key. Where the fleet
 has NATS servers of its own (fleet: url), take the key out of their configuration as well.`,
 		Example: "  toolhost fleet remove w1",
-		Args:    callargs.Words(1, "WORKER"),
+		Args:    cmdline.Words(1, "WORKER"),
 	}, func(cmd *cobra.Command, daemon *remote, args []string) error {
 		if err := daemon.RemoveWorker(cmd.Context(), args[0]); err != nil {
 			return err

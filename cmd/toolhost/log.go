@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/logview"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -42,7 +42,7 @@ func newLog() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "log [flags] [TURN [CALL]]", Short: "Show recorded turns, the time line of a turn, or the result of a call",
 		Example: "  toolhost log\n  toolhost log --status timeout --since 24h\n  toolhost log TURN\n  toolhost log TURN CALL\n  toolhost log --follow",
-		Args:    callargs.Words(2),
+		Args:    cmdline.Words(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return flags.run(cmd.OutOrStdout(), args) },
 	}
 	cmd.PersistentFlags().StringVar(&flags.journal.state, "state", "", "folder of the journals (default that of turn)")
@@ -52,7 +52,7 @@ func newLog() *cobra.Command {
 	flags.set = cmd.Flags().Changed
 	cmd.Flags().StringVar(&flags.tool, "tool", "", "only turns with a call of this tool; of a turn and with --follow, only events of its calls")
 	cmd.Flags().StringVar(&flags.status, "status", "", "only turns with a call of this status, such as timeout; of a turn, only events of such calls; with --follow, only their ends")
-	callargs.DurationVar(cmd.Flags(), &flags.since, "since", 0, "only turns that began within this time")
+	cmdline.DurationVar(cmd.Flags(), &flags.since, "since", 0, "only turns that began within this time")
 	cmd.Flags().IntVar(&flags.limit, "limit", 20, "how many turns")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print JSON, one object a line")
 	cmd.Flags().BoolVar(&flags.follow, "follow", false, "keep showing what happens")
@@ -66,7 +66,7 @@ func (f *logFlags) registerSocket(cmd *cobra.Command) {
 
 func newReplay(flags *logFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "replay TURN", Short: "Print a turn's events exactly as they were shown", Args: callargs.Words(1, "TURN"),
+		Use: "replay TURN", Short: "Print a turn's events exactly as they were shown", Args: cmdline.Words(1, "TURN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.with(func(l logview.Source) error {
 				return logview.View{Source: l, Out: cmd.OutOrStdout()}.Replay(args[0])

@@ -8,14 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal/state"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 func newPrune(flags *logFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Drop old turns from the journals, and close those whose host died", Args: callargs.Words(0),
+		Use: "prune", Short: "Drop old turns from the journals, and close those whose host died", Args: cmdline.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// The configuration decides how long journals are kept, also with --state.
 			if err := flags.configure("--config " + os.DevNull); err != nil {

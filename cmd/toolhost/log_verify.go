@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/logview"
 	"github.com/toolhost/toolhost/internal/journal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 func newVerify(flags *logFlags) *cobra.Command {
@@ -26,7 +26,7 @@ chain, or cut off its end: the daemon's log has each record's hash too, and --ex
 checks that a noted one is in the chain. What was done with tokens while no daemon ran
 enters the chain when the next one starts; until then it is shown.`,
 		Example: "  toolhost log verify\n  toolhost log verify --records\n  toolhost log verify --expect 17:9f2c…",
-		Args:    callargs.Words(0),
+		Args:    cmdline.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chain.Out = cmd.OutOrStdout()
 			return flags.verify(chain, expect)

@@ -7,15 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/manual"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 // newManual is for those who make packages.
 func newManual() *cobra.Command {
 	var reference string
 	cmd := &cobra.Command{
-		Use: "manual DIR", Short: "Write the man pages into a folder", Args: callargs.Words(1, "DIR"), Hidden: true,
+		Use: "manual DIR", Short: "Write the man pages into a folder", Args: cmdline.Words(1, "DIR"), Hidden: true,
 		Long: "Write the man pages into a folder. Their date is that of $SOURCE_DATE_EPOCH.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := writeManual(args[0], reference, cmd.Root()); err != nil {

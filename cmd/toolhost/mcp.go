@@ -15,12 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -51,11 +51,11 @@ a well-known client.
 
 ` + exitDescription,
 		Example: "  toolhost mcp --config toolhost.yaml\n  toolhost mcp --plugin ./bin/search --read .",
-		Args:    callargs.Words(0),
+		Args:    cmdline.Words(0),
 		RunE:    func(*cobra.Command, []string) error { return runMCP(&flags) },
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
-	callargs.DurationVar(cmd.Flags(), new(time.Duration), "client-timeout", 0, "how long the client waits for a result (default 60s)")
+	cmdline.DurationVar(cmd.Flags(), new(time.Duration), "client-timeout", 0, "how long the client waits for a result (default 60s)")
 	flags.register(cmd)
 	flags.journal.register(cmd, true)
 	flags.own = mcpKeys

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/mcpclients"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -38,7 +38,7 @@ in the file stays as it is, comments and order included, and the previous text i
 beside it. Doing it again changes nothing. The client reads its file when it starts.`,
 		Example: `  toolhost mcp install claude-code --config toolhost.yaml
   toolhost mcp install vscode --project . --yes`,
-		Args: callargs.Words(1, "CLIENT"), ValidArgs: mcpclients.Names(),
+		Args: cmdline.Words(1, "CLIENT"), ValidArgs: mcpclients.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0]) },
 	}
 	cmd.Flags().StringVar(&i.config, "config", "", "have the client's toolhost read this `FILE`")

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/cli/top"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 func newPs() *cobra.Command {
@@ -25,7 +25,7 @@ func newPs() *cobra.Command {
 		Long: `List what the daemon runs: active turns, their calls, and what waits for you. A
 turn that runs nothing has one line without a call. Processes that wait for calls
 (prestart) are listed by tool.`,
-		Args: callargs.Words(0),
+		Args: cmdline.Words(0),
 	}, func(cmd *cobra.Command, daemon *remote, _ []string) error {
 		list, err := daemon.Running(cmd.Context())
 		if err != nil {

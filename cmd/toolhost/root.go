@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 // The command's own code passes through exec.
@@ -29,12 +29,12 @@ func newRoot() *cobra.Command {
 		Long:          "toolhost runs tools for language models. Each call has its own process group,\ncgroup and sandbox. When its time is over, it and all its descendants are killed,\nand the result says truthfully what happened.\n\n" + exitDescription,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          callargs.Command,
+		Args:          cmdline.Command,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
 		PersistentPreRunE: beforeCommand,
 	}
-	root.SetFlagErrorFunc(callargs.FlagError)
+	root.SetFlagErrorFunc(cmdline.FlagError)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", present.PageColumns)))
 	root.AddCommand(
 		newRun(), newExec(), newTurn(), newTools(), newExplain(), newLog(),

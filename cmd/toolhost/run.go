@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -33,7 +34,7 @@ type that the tool's schema gives it; a list is given by repeating its key.
 
 ` + exitDescription,
 		Example: "  toolhost run --timeout 5s ./bin/search pattern=TODO path=.\n  toolhost run --json ./bin/search --args '{\"pattern\":\"TODO\"}'",
-		Args:    callargs.Words(callargs.Many, "TOOL"),
+		Args:    cmdline.Words(cmdline.Many, "TOOL"),
 		RunE: func(_ *cobra.Command, words []string) error {
 			return runTool(&flags, words[0], words[1:], args)
 		},

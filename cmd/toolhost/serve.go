@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/serve/console"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/signals"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -43,7 +43,7 @@ within the setting stop.wait; a second signal ends them, a third one kills them.
 SIGHUP reloads the configuration, and leaves running calls alone. Under systemd it
 supports Type=notify-reload, the watchdog and socket activation.`,
 		Example: "  toolhost serve --config toolhost.yaml\n  toolhost serve --listen 127.0.0.1:7070",
-		Args:    callargs.Words(0), RunE: func(*cobra.Command, []string) error { return flags.serve() },
+		Args:    cmdline.Words(0), RunE: func(*cobra.Command, []string) error { return flags.serve() },
 
 		Annotations: map[string]string{tellsVariables: "in its log"},
 	}

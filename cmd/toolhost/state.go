@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -45,7 +45,7 @@ var retentionKeys = keys{"retain": "journal.maxAge", "retain-size": "journal.max
 
 func (f *journalFlags) registerRetention(cmd *cobra.Command) {
 	f.given = cmd.Flags()
-	callargs.DurationVar(f.given, new(time.Duration), "retain", 0, "drop turns from the journal that ended longer ago (default 720h)")
+	cmdline.DurationVar(f.given, new(time.Duration), "retain", 0, "drop turns from the journal that ended longer ago (default 720h)")
 	f.given.String("retain-size", "", "drop the oldest turns from the journal above this size, or infinity (default 512MiB)")
 }
 

@@ -13,10 +13,10 @@ import (
 
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/access/tokens"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/signals"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -30,7 +30,7 @@ up each change at once.
 Roles: call begins turns and makes calls in them, and sees its own; watch sees
 everything; approve answers questions about others' calls; admin may do everything;
 metrics may read the metrics, and nothing else.`,
-		Args: callargs.Command,
+		Args: cmdline.Command,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
@@ -77,7 +77,7 @@ func newTokenCreate() *cobra.Command {
 stands in the record of all that is done with it; an entry of access in toolhost.yaml
 with the same name applies to it too.`,
 		Example: "  toolhost token create ci --role call --tools 'git_*,fs_read'\n  toolhost token create oncall --role watch,approve --expires 12h",
-		Args:    callargs.Words(1, "NAME"),
+		Args:    cmdline.Words(1, "NAME"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			spec := tokens.Spec{Name: names[0], Tools: tools, Life: life, By: thisUser()}
 			var err error
@@ -103,7 +103,7 @@ with the same name applies to it too.`,
 	}
 	cmd.Flags().StringSliceVar(&roles, "role", []string{string(access.Call)}, "`ROLE`s: call, watch, approve, admin, metrics")
 	cmd.Flags().StringSliceVar(&tools, "tools", nil, "`PATTERN`s of the tools that it may see and call (default all)")
-	callargs.DurationVar(cmd.Flags(), &life, "expires", 90*24*time.Hour, "how long it is valid (default 2160h)")
+	cmdline.DurationVar(cmd.Flags(), &life, "expires", 90*24*time.Hour, "how long it is valid (default 2160h)")
 	cmd.Flags().BoolVar(&forever, "forever", false, "it never expires")
 	flags.register(cmd)
 	return cmd
@@ -147,7 +147,7 @@ func expiry(t tokens.Token) string {
 func newTokenList() *cobra.Command {
 	var flags tokenFlags
 	cmd := &cobra.Command{
-		Use: "list [flags]", Short: "List tokens, without their secrets", Args: callargs.Words(0),
+		Use: "list [flags]", Short: "List tokens, without their secrets", Args: cmdline.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := flags.open()
 			if err != nil {
@@ -182,7 +182,7 @@ func newTokenRevoke() *cobra.Command {
 		Use: "revoke [flags] NAME", Short: "Revoke a token, by its name or id",
 		Long: `Revoke a token, by its name or id. The consoles that it has let in are signed out, its
 streams end within two seconds, and its turns are aborted.`,
-		Args: callargs.Words(1, "NAME"),
+		Args: cmdline.Words(1, "NAME"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			store, err := flags.open()
 			if err != nil {

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/top"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 func newTop() *cobra.Command {
@@ -19,7 +19,7 @@ func newTop() *cobra.Command {
 the CPU and memory that its processes use. The arrows, or
 j and k, choose a line; a aborts the chosen call, t its turn; again kills at once;
 q quits.`,
-		Args: callargs.Words(0),
+		Args: cmdline.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tty, err := topTerminal()
 			if err != nil {

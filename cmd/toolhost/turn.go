@@ -16,9 +16,9 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
@@ -51,15 +51,15 @@ Exit codes: 0 all calls ok, else the first of these that holds for a call: 4 nob
 ask, 125 the host itself failed, 130 aborted, 1 any other failure, timeouts included.
 2 usage or config: no call was made.`,
 		Example: "  toolhost turn --plugin ./bin/search --read . batch.json\n  toolhost turn --format anthropic --plugin ./bin/search - < response.json",
-		Args:    callargs.Words(1, "BATCH"),
+		Args:    cmdline.Words(1, "BATCH"),
 		RunE:    func(_ *cobra.Command, args []string) error { return runTurn(&flags, args[0]) },
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
 	cmd.Flags().StringVar(&flags.format, "format", "", "read the batch from a response, and print the results, in this `FORMAT`: "+strings.Join(format.Names(), ", "))
 	cmd.Flags().Int("max-calls", 0, "calls that the turn may make (default 50)")
-	callargs.DurationVar(cmd.Flags(), new(time.Duration), "tool-time", 0, "time that all calls together may run (default none)")
-	callargs.DurationVar(cmd.Flags(), new(time.Duration), "deadline", 0, "limit of the whole turn, not counting waits for people (default none)")
-	callargs.DurationVar(cmd.Flags(), new(time.Duration), "reserve", 0, "end of the deadline in which no call may run (default turn.reserve, else none)")
+	cmdline.DurationVar(cmd.Flags(), new(time.Duration), "tool-time", 0, "time that all calls together may run (default none)")
+	cmdline.DurationVar(cmd.Flags(), new(time.Duration), "deadline", 0, "limit of the whole turn, not counting waits for people (default none)")
+	cmdline.DurationVar(cmd.Flags(), new(time.Duration), "reserve", 0, "end of the deadline in which no call may run (default turn.reserve, else none)")
 	flags.register(cmd)
 	flags.journal.register(cmd, true)
 	flags.own = turnKeys

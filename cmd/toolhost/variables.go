@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -18,7 +18,7 @@ const tellsVariables = "tellsVariables"
 // beforeCommand refuses flags without a value. It warns of mistyped variables before any
 // command that people type, unless it is to be quiet.
 func beforeCommand(cmd *cobra.Command, _ []string) error {
-	if err := callargs.NoneEmpty(cmd.Flags()); err != nil {
+	if err := cmdline.NoneEmpty(cmd.Flags()); err != nil {
 		return err
 	}
 	for c := cmd; c != nil; c = c.Parent() {

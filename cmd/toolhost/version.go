@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/present"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 type versionInfo struct {
@@ -22,7 +22,7 @@ type versionInfo struct {
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: callargs.Words(0),
+		Use: "version", Short: "Print the version", Args: cmdline.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := readVersion()
 			if asJSON {

@@ -20,12 +20,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolhost/toolhost/fleet/worker"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cpus"
 	"github.com/toolhost/toolhost/internal/fleetops"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/signals"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/sandbox"
@@ -59,7 +59,7 @@ does the same from the daemon's side, without that limit: where several --caller
 given, only for the calls of the daemon that asks, until all have asked. --drain-by names
 the daemons that may end the worker alone.`,
 		Example: "  toolhost worker --url tls://10.0.0.5:7420 --ca fleet.pem --name w1 --key w1.key --caller UB...",
-		Args:    callargs.Words(0), RunE: func(*cobra.Command, []string) error { return f.run() },
+		Args:    cmdline.Words(0), RunE: func(*cobra.Command, []string) error { return f.run() },
 	}
 	l := cmd.Flags()
 	f.given = l

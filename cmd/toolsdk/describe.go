@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/cli/toolrun"
 	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -26,7 +26,7 @@ func newDescribe() *cobra.Command {
 they wish to be granted. It is asked as by a host, in a sandbox with nothing
 granted.`,
 		Example: "  toolsdk describe ./greet",
-		Args:    callargs.Words(1, "BINARY"),
+		Args:    cmdline.Words(1, "BINARY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := openTarget(args[0])
 			if err != nil {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/manual"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 // release is set by the linker where a package is built: -X main.release=1.2.3.
@@ -20,7 +20,7 @@ var release string
 // newManual is for those who make packages.
 func newManual() *cobra.Command {
 	return &cobra.Command{
-		Use: "manual DIR", Short: "Write the man pages into a folder", Args: callargs.Words(1, "DIR"), Hidden: true,
+		Use: "manual DIR", Short: "Write the man pages into a folder", Args: cmdline.Words(1, "DIR"), Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			seconds, _ := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 			var built debug.BuildInfo

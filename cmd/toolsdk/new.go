@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/scaffold"
 	"github.com/toolhost/toolhost/internal/signals"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 func newNew() *cobra.Command {
@@ -30,7 +30,7 @@ While no release is published, the module refers to a checkout of the SDK: that
 of --sdk, else of $TOOLSDK_SDK, else the one that toolsdk or the working
 directory lies in.`,
 		Example: "  toolsdk new greet && cd greet && make && toolhost run ./greet name=you",
-		Args:    callargs.Words(1, "NAME"),
+		Args:    cmdline.Words(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
 			return makeProject(cmd, o)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolhost/toolhost/internal/atomicfile"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/toolrun"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/pack"
 )
 
@@ -28,7 +28,7 @@ the SHA-256 of each file. A pack is a plain tar, the same bytes for the same
 files, or a folder. It is not signed: pin the hash of its manifest, which is
 printed.`,
 		Example: "  toolsdk pack ./greet -o greet.tar",
-		Args:    callargs.Words(1, "BINARY"),
+		Args:    cmdline.Words(1, "BINARY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Source = args[0]
 			if (file == "") == (dir == "") {

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/signals"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
@@ -36,12 +36,12 @@ func newRoot() *cobra.Command {
 		Long:          "toolsdk is for authors of tools: it makes new projects, calls a tool and\nshows everything, tests a binary in any language against the plugin protocol,\nand packs it. docs/tool-authors.md is the tutorial.\n\n" + exitDescription,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          callargs.Command,
+		Args:          cmdline.Command,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return callargs.NoneEmpty(cmd.Flags()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cmdline.NoneEmpty(cmd.Flags()) },
 	}
-	root.SetFlagErrorFunc(callargs.FlagError)
+	root.SetFlagErrorFunc(cmdline.FlagError)
 	root.AddCommand(newNew(), newRun(), newDescribe(), newTest(), newPack(), newDriver(), newManual())
 	return root
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/toolrun"
 	"github.com/toolhost/toolhost/internal/signals"
@@ -49,7 +50,7 @@ pack can be read, and are the working directory.
 
 ` + exitDescription,
 		Example: "  toolsdk run ./greet name=you\n  toolsdk run --watch --sandbox --read . ./search pattern=TODO path=.",
-		Args:    callargs.Words(callargs.Many, "BINARY"),
+		Args:    cmdline.Words(cmdline.Many, "BINARY"),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -65,8 +66,8 @@ pack can be read, and are the working directory.
 	flags.StringVar(&f.net, "net", "", "with --sandbox: network, none (the default) or host")
 	flags.StringArrayVar(&f.env, "env", nil, "set `K=V` in the tool's environment, or pass K on from this one")
 	flags.StringArrayVar(&f.asks, "answer", nil, "answer the tool's next question with this `JSON` value; without one nobody is there")
-	callargs.DurationVar(flags, &f.timeout, "timeout", 0, "wall-clock limit (default the tool's own hint, or 30s)")
-	callargs.DurationVar(flags, &f.grace, "grace", 0, "time between SIGTERM and SIGKILL (default 2s)")
+	cmdline.DurationVar(flags, &f.timeout, "timeout", 0, "wall-clock limit (default the tool's own hint, or 30s)")
+	cmdline.DurationVar(flags, &f.grace, "grace", 0, "time between SIGTERM and SIGKILL (default 2s)")
 	flags.BoolVar(&f.watch, "watch", false, "call it again whenever there is a new build of it, until Ctrl-C")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON, alone, on stdout")
 	flags.SortFlags = false

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/conformance"
 	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -57,7 +57,7 @@ of cases:
 Exit codes: 0 no rule was broken, 1 some were, 2 usage, 125 this machine cannot
 run tools, 130 aborted.`,
 		Example: "  toolsdk test ./greet\n  toolsdk test --cases toolsdk.yaml --junit report.xml ./greet\n  toolsdk test --call 'greet={\"name\":\"you\"}' ./greet",
-		Args:    callargs.Words(1, "BINARY"),
+		Args:    cmdline.Words(1, "BINARY"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -67,7 +67,7 @@ run tools, 130 aborted.`,
 	flags.StringArrayVar(&f.read, "read", nil, "show the file or folder `PATH` to every call")
 	flags.StringArrayVar(&f.write, "write", nil, "show `PATH` to the cases and let them change it; never to made-up calls")
 	flags.StringVar(&f.net, "net", "", "network of the cases: none (the default) or host")
-	callargs.DurationVar(flags, &f.grace, "grace", 0, "how long a call may take to end when it is told to (default 2s)")
+	cmdline.DurationVar(flags, &f.grace, "grace", 0, "how long a call may take to end when it is told to (default 2s)")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to `FILE` too")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON, alone, on stdout")
 	flags.BoolVar(&f.strict, "strict", false, "take warnings for failures")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/lazy"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -162,8 +161,8 @@ func parseDuration(s string) (time.Duration, string) {
 		return 0, "has no unit: write " + s + "s for seconds, " + s + "ms for milliseconds"
 	case budget.MeansNoLimit(s):
 		return 0, "is not a duration: write one such as 30s, or leave it out"
-	case d == budget.Infinite, err != nil && callargs.IsTooLong(s):
-		return 0, "is out of range: write " + callargs.LongestDuration + " at most"
+	case d == budget.Infinite, err != nil && budget.IsTooLong(s):
+		return 0, "is out of range: write " + budget.LongestDuration + " at most"
 	case err != nil:
 		return 0, "is not a duration: write one such as 30s, 1m30s or 500ms"
 	}

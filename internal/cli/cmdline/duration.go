@@ -1,4 +1,4 @@
-package callargs
+package cmdline
 
 import (
 	"errors"
@@ -44,22 +44,6 @@ func (d *duration) String() string {
 
 // alone is a number with no unit but what timeout(1) has and Go has not.
 var alone = lazy.Regexp(`^([+-]?[0-9]*\.?[0-9]+|[+-]?[0-9]+\.)(d?)$`)
-
-// LongestDuration is the most that a duration can be, in whole hours; some 292 years.
-const LongestDuration = "2562047h"
-
-// withUnits is a duration as Go writes it, of whatever length.
-var withUnits = lazy.Regexp(`^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
-
-// IsTooLong reports whether text is a duration with units, but longer than
-// [LongestDuration] and some minutes.
-func IsTooLong(text string) bool {
-	if !withUnits().MatchString(text) {
-		return false
-	}
-	_, err := time.ParseDuration(text)
-	return err != nil
-}
 
 func parseDuration(text string) (time.Duration, error) {
 	parts := alone().FindStringSubmatch(text)

@@ -1,4 +1,4 @@
-package callargs
+package cmdline
 
 import (
 	"strings"

@@ -1,4 +1,6 @@
-package callargs
+// Package cmdline is what all command lines have: words and flags, and what to say of
+// those that are wrong.
+package cmdline
 
 import (
 	"fmt"

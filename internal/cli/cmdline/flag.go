@@ -1,4 +1,4 @@
-package callargs
+package cmdline
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	switch wrong.GetFlag().Value.Type() {
 	case "duration":
 		if outOfRange(wrong.GetFlag(), wrong.GetValue()) {
-			return fmt.Errorf("--%s %q is out of range: give %s at most", wrong.GetFlag().Name, wrong.GetValue(), LongestDuration)
+			return fmt.Errorf("--%s %q is out of range: give %s at most", wrong.GetFlag().Name, wrong.GetValue(), budget.LongestDuration)
 		}
 		want = "a duration: " + durationWanted(wrong.GetFlag(), wrong.GetValue())
 	case "int", "int64", "uint", "uint64":
@@ -57,7 +57,7 @@ func empty(value pflag.Value) bool {
 // outOfRange reports whether a value that flag has refused is a duration all the same.
 func outOfRange(flag *pflag.Flag, value string) bool {
 	_, ours := flag.Value.(*duration)
-	return IsTooLong(value) || ours && alone().MatchString(value)
+	return budget.IsTooLong(value) || ours && alone().MatchString(value)
 }
 
 // durationWanted says what to give instead of value. No limit is the default of
