@@ -99,14 +99,14 @@ func (f *logFlags) dir() (string, error) {
 }
 
 func (f *logFlags) with(do func(logview.Source) error) error {
-	if f.socket == "" && f.journal.state == "" && f.config == "" && os.Getenv(state.Variable) == "" {
-		f.socket = os.Getenv(socketVariable)
+	if f.journal.state != "" && f.socket != "" {
+		return exit.Usagef("--state and --socket contradict one another: leave one of them out")
 	}
-	if f.socket != "" {
-		if f.journal.state != "" {
-			return exit.Usagef("--state and --socket contradict one another: leave one of them out")
-		}
-		daemon := remoteFlags{socket: f.socket}
+	daemon := remoteFlags{socket: f.socket, config: f.config}
+	if f.journal.state == "" && os.Getenv(state.Variable) == "" {
+		daemon.socket, _ = daemon.named()
+	}
+	if daemon.socket != "" {
 		return daemon.ask(func(r *remote) error { return do(logview.Remote(r.Client)) })
 	}
 	dir, err := f.dir()

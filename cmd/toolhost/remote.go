@@ -32,15 +32,21 @@ func (f *remoteFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.ca, "ca", "", "trust the certificate authorities in this PEM `FILE` (default the system's)")
 }
 
-// path is the daemon's socket. The configuration is only read where nothing
-// else says it: a mistake there is not to be in the way of an abort.
-func (f *remoteFlags) path() (string, error) {
-	if f.socket != "" {
-		return f.socket, nil
+// named is the daemon that flags or environment name, if they do. Flags count more, that
+// of a configuration among them, and a socket in the environment more than a URL there.
+func (f *remoteFlags) named() (socket, url string) {
+	if f.socket != "" || f.url != "" || f.config != "" {
+		return f.socket, f.url
 	}
-	if path := os.Getenv(socketVariable); path != "" && f.config == "" {
-		return path, nil
+	if socket = os.Getenv(socketVariable); socket != "" {
+		return socket, ""
 	}
+	return "", os.Getenv(urlVariable)
+}
+
+// configured is the socket of the configuration. It is only read where nothing else says
+// it: a mistake there is not to be in the way of an abort.
+func (f *remoteFlags) configured() (string, error) {
 	loaded, err := loadFor(config.Options{Path: f.config}, "--socket", "socket")
 	if err != nil {
 		return "", err

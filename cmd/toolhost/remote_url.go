@@ -21,20 +21,18 @@ const (
 	tokenVariable = "TOOLHOST_TOKEN"
 )
 
-// options say where the daemon is, and how it is reached. Flags count more than the
-// environment, and a socket there more than a URL.
+// options say where the daemon is, and how it is reached.
 func (f *remoteFlags) options() (o client.Options, err error) {
-	o.URL = f.url
-	if f.socket == "" && o.URL == "" && os.Getenv(socketVariable) == "" && f.config == "" {
-		o.URL = os.Getenv(urlVariable)
-	}
+	o.Socket, o.URL = f.named()
 	switch {
-	case f.url != "" && f.socket != "":
+	case o.URL != "" && o.Socket != "":
 		return o, exit.Usagef("give either --url or --socket, not both")
 	case o.URL == "" && (f.ca != "" || f.tokenFile != ""):
 		return o, exit.Usagef("--ca and --token-file go with --url")
+	case o.Socket != "":
+		return o, nil
 	case o.URL == "":
-		o.Socket, err = f.path()
+		o.Socket, err = f.configured()
 		return o, err
 	}
 	if o.Token, err = f.token(); err == nil {
