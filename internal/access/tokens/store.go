@@ -104,8 +104,8 @@ func readPrivate(path string, most int64, into any) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Private(f); err != nil {
-		return nil, err
+	if err := Private(f, folderOwner(path)...); err != nil {
+		return nil, fmt.Errorf("%w: remove it, and make anew what it held", err)
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
@@ -118,8 +118,8 @@ func readPrivate(path string, most int64, into any) (fs.FileInfo, error) {
 }
 
 // Private says why others could have read or changed a file: then nothing in it is
-// a secret, or to be believed.
-func Private(f *os.File) error {
+// a secret, or to be believed. It may belong to root, to this process's user, and to owners.
+func Private(f *os.File, owners ...uint32) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -127,19 +127,22 @@ func Private(f *os.File) error {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	switch {
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file: remove it", f.Name())
+		return fmt.Errorf("%s is not a regular file", f.Name())
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s has mode %04o, so others may have read it: remove it, and make its tokens anew", f.Name(), info.Mode().Perm())
-	case owner != 0 && owner != uint32(os.Geteuid()) && !ownsFolder(f.Name(), owner):
-		return fmt.Errorf("%s belongs to uid %d: remove it", f.Name(), owner)
+		return fmt.Errorf("%s has mode %04o, so others may have read it", f.Name(), info.Mode().Perm())
+	case owner != 0 && owner != uint32(os.Geteuid()) && !slices.Contains(owners, owner):
+		return fmt.Errorf("%s belongs to uid %d", f.Name(), owner)
 	}
 	return nil
 }
 
-// ownsFolder says whether root works on a file of the folder's owner.
-func ownsFolder(path string, owner uint32) bool {
+// folderOwner is who owns a file's folder, where root works on files of theirs.
+func folderOwner(path string) []uint32 {
 	info, err := os.Stat(filepath.Dir(path))
-	return err == nil && os.Geteuid() == 0 && info.Sys().(*syscall.Stat_t).Uid == owner
+	if err != nil || os.Geteuid() != 0 {
+		return nil
+	}
+	return []uint32{info.Sys().(*syscall.Stat_t).Uid}
 }
 
 // change has one program at a time change the file. The old one stays until the new

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolhost/toolhost/internal/access/tokens"
 	"github.com/toolhost/toolhost/internal/atomicfile"
 	"github.com/toolhost/toolhost/internal/lazy"
 )
@@ -37,8 +38,9 @@ func readToken(path string) (string, error) {
 		return "", fmt.Errorf("cannot open the token file: %w", err)
 	}
 	defer file.Close()
-	if err := checkTokenFile(file); err != nil {
-		return "", err
+	// Also to root the folder's owner is another: the token itself can be read there.
+	if err := tokens.Private(file); err != nil {
+		return "", fmt.Errorf("the token file %w: remove it, and a new one is made", err)
 	}
 	raw, err := io.ReadAll(io.LimitReader(file, maxTokenBytes+1))
 	if err != nil {
@@ -54,23 +56,6 @@ func readToken(path string) (string, error) {
 // notTokenChar: RFC 6750 gives these to bearer tokens.
 func notTokenChar(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~+/=", r))
-}
-
-func checkTokenFile(file *os.File) error {
-	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("cannot look at the token file: %w", err)
-	}
-	owner := info.Sys().(*syscall.Stat_t).Uid
-	switch {
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("the token file %s is not a regular file: remove it, and a new one is made", file.Name())
-	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("the token file %s has mode %04o, so others may have read it: remove it, and a new one is made", file.Name(), info.Mode().Perm())
-	case owner != 0 && owner != uint32(os.Geteuid()):
-		return fmt.Errorf("the token file %s belongs to uid %d: remove it, and a new one is made", file.Name(), owner)
-	}
-	return nil
 }
 
 // generate makes a secret of 260 bits.
