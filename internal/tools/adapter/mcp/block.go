@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // block is a part of a result as MCP has it.
@@ -159,9 +161,9 @@ func (b block) what() string {
 	case b.Type == "resource_link":
 		return "a link"
 	case b.Type == "resource":
-		return "the resource " + cut(b.Resource.URI, 200)
+		return "the resource " + text.Begin(b.Resource.URI, 200)
 	case b.MIMEType != "":
-		return cut(b.MIMEType, 100)
+		return text.Begin(b.MIMEType, 100)
 	}
 	return "a part of the result"
 }

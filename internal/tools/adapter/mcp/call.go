@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/plugin"
 )
@@ -161,7 +162,7 @@ func (s *session) unanswered(c *call, err error) error {
 	if c.ctx.Err() == nil {
 		return s.endedWhy(c.ctx)
 	}
-	return fmt.Errorf("%w; MCP server %q has not answered (%s)", context.Cause(c.ctx), s.options.Name, cut(err.Error(), maxNoteBytes))
+	return fmt.Errorf("%w; MCP server %q has not answered (%s)", context.Cause(c.ctx), s.options.Name, text.Begin(err.Error(), maxNoteBytes))
 }
 
 // resultOf is the result that the server answered with.

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/plugin"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -88,7 +89,7 @@ func (r callResult) deliver(out *plugin.Output, nullIsValue bool) (json.RawMessa
 	}
 	switch {
 	case r.IsError && d.said == "" && len(r.StructuredContent) > 0:
-		return nil, errors.New(cut(string(r.StructuredContent), maxErrorBytes))
+		return nil, errors.New(text.Begin(string(r.StructuredContent), maxErrorBytes))
 	case r.IsError && d.said == "":
 		return nil, errors.New("the tool failed and says nothing of why")
 	case r.IsError:
@@ -134,7 +135,7 @@ func (d *delivery) part(raw json.RawMessage) error {
 		return d.leftOut(b.what(), size, maxPartBytes)
 	}
 	if b.Type == "text" && len(d.said) < maxErrorBytes {
-		d.said = cut(join(d.said, *b.Text), maxErrorBytes)
+		d.said = text.Begin(join(d.said, *b.Text), maxErrorBytes)
 	}
 	if b.Type == "text" && len(content.Extra) == 0 {
 		return d.text(*b.Text, content)
@@ -195,7 +196,7 @@ func (d *delivery) end(mended int) error {
 }
 
 func (d *delivery) unfit(why string, raw json.RawMessage) error {
-	return d.say(fmt.Sprintf("[a part of the result is left out: %s: %s]\n", why, cut(string(raw), 200)))
+	return d.say(fmt.Sprintf("[a part of the result is left out: %s: %s]\n", why, text.Begin(string(raw), 200)))
 }
 
 func (d *delivery) leftOut(what string, size, most int) error {

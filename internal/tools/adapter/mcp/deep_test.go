@@ -72,8 +72,8 @@ func TestDeepMessages(t *testing.T) {
 		if r.Status != api.StatusToolError || string(r.ToolError.RPC) != `{"code":-32000,"message":"refused"}` || len(r.Warnings) != 1 {
 			t.Errorf("error %d: %s, %+v, warnings %q", depth, r.Status, r.ToolError, r.Warnings)
 		}
-		if r := call("sampling"); !strings.Contains(text(r), `"code"`) || len(r.Warnings) != 1 {
-			t.Errorf("sampling %d: %s, %q, warnings %q", depth, r.Status, text(r), r.Warnings)
+		if r := call("sampling"); !strings.Contains(wordsOf(r), `"code"`) || len(r.Warnings) != 1 {
+			t.Errorf("sampling %d: %s, %q, warnings %q", depth, r.Status, wordsOf(r), r.Warnings)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/mcpname"
 	"github.com/toolhost/toolhost/plugin"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -25,7 +26,7 @@ func (s *session) describe(ctx context.Context, calling func(string) function) (
 		return plugin.Listing{}, err
 	}
 	out := plugin.Listing{}
-	out.Version = cut(s.server.ServerInfo.Version, 200)
+	out.Version = text.Begin(s.server.ServerInfo.Version, 200)
 	out.Server = s.offers(ctx, l)
 	for _, t := range l.tools {
 		tool, err := l.tool(t, calling(t.safe))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -51,7 +52,7 @@ func (s *session) elicit(ctx context.Context, raw json.RawMessage) (any, error) 
 		given, err := s.askAll(ctx, c, plugin.Question{Requests: map[string]plugin.ClientRequest{"": {Method: methodElicit, Params: raw}}})
 		return given[""], err
 	}
-	question := plugin.Question{Prompt: cut(p.Message, maxPromptBytes)}
+	question := plugin.Question{Prompt: text.Begin(p.Message, maxPromptBytes)}
 	wants, err := p.schema()
 	switch {
 	case err != nil:

@@ -95,8 +95,8 @@ func TestElicitation(t *testing.T) {
 			return test.answer
 		}
 		result := run(t, host, r)
-		if result.Status != api.StatusOK || !strings.Contains(text(result), test.want) || (asked != nil) != test.asked {
-			t.Errorf("%s: %s %q, want %q; asked %+v\nstderr: %s", test.name, result.Status, text(result), test.want, asked, result.Output.Stderr.Head)
+		if result.Status != api.StatusOK || !strings.Contains(wordsOf(result), test.want) || (asked != nil) != test.asked {
+			t.Errorf("%s: %s %q, want %q; asked %+v\nstderr: %s", test.name, result.Status, wordsOf(result), test.want, asked, result.Output.Stderr.Head)
 		}
 		if test.name == "form" && (asked.Prompt != "Which?" || !strings.Contains(string(asked.Schema), `"enum":["red","blue"]`)) {
 			t.Errorf("asked %+v", asked)
@@ -127,8 +127,8 @@ func TestASIGTERMThatTheServerHeeds(t *testing.T) {
 	r = enough(t, host, r, request(argv("heeds SIGTERM"), "plain", `{}`, unconfined))
 	r.Grace = 20 * time.Second
 	result := run(t, host, r)
-	if result.Status != api.StatusOK || !result.Overran || !strings.Contains(text(result), "finished in time") {
-		t.Errorf("%s, %q: %s\nstderr: %s", result.Status, text(result), result.Message, result.Output.Stderr.Head)
+	if result.Status != api.StatusOK || !result.Overran || !strings.Contains(wordsOf(result), "finished in time") {
+		t.Errorf("%s, %q: %s\nstderr: %s", result.Status, wordsOf(result), result.Message, result.Output.Stderr.Head)
 	}
 }
 
@@ -147,10 +147,10 @@ func TestKeptServers(t *testing.T) {
 			}
 			result := run(t, host, r)
 			wantOK(t, result, "mine")
-			if strings.Contains(text(result), "toolhost.plugin") {
-				t.Errorf("it sees the handshake: %q", text(result))
+			if strings.Contains(wordsOf(result), "toolhost.plugin") {
+				t.Errorf("it sees the handshake: %q", wordsOf(result))
 			}
-			servers[kept][text(result)] = true
+			servers[kept][wordsOf(result)] = true
 		}
 	}
 	if len(servers[true]) != 1 || len(servers[false]) != 3 {

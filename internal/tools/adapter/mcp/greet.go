@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
@@ -120,7 +121,7 @@ func (s *session) initialize(ctx context.Context) error {
 		return fmt.Errorf("the answer cannot be read: %w", err)
 	}
 	if said.ProtocolVersion >= statelessSince || !slices.Contains(mcpsdk.SupportedProtocolVersions(), said.ProtocolVersion) {
-		return fmt.Errorf("%w: %q", errUnsupported, cut(said.ProtocolVersion, 100))
+		return fmt.Errorf("%w: %q", errUnsupported, text.Begin(said.ProtocolVersion, 100))
 	}
 	s.server = said
 	return s.wire.notify("notifications/initialized", params{})

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // codeMalformed marks the errors that stand for answers which cannot be read. It
@@ -30,7 +32,7 @@ func malformedAnswer(message []byte) *jsonrpc.Response {
 	if err != nil || !id.IsValid() {
 		return nil
 	}
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: codeMalformed, Message: cut(whatIsWrong(message, fields), maxNoteBytes)}}
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: codeMalformed, Message: text.Begin(whatIsWrong(message, fields), maxNoteBytes)}}
 }
 
 // orphan is the error of an answer without an id, by which a server says that it could not
@@ -69,7 +71,7 @@ func whatIsWrong(message []byte, fields map[string]json.RawMessage) string {
 	if err == nil {
 		return "bug: nothing is wrong with it"
 	}
-	return err.Error() + ": " + cut(string(message), 200)
+	return err.Error() + ": " + text.Begin(string(message), 200)
 }
 
 // malformed is whether an answer was made by malformedAnswer.
@@ -83,15 +85,15 @@ const maxErrorDataBytes = 1 << 10
 
 // textOf is what an error of the server says, its data included.
 func textOf(e *jsonrpc.Error) string {
-	text := cut(e.Message, maxErrorBytes)
-	if strings.TrimSpace(text) == "" {
-		text = "an error without a message"
+	said := text.Begin(e.Message, maxErrorBytes)
+	if strings.TrimSpace(said) == "" {
+		said = "an error without a message"
 	}
 	data := bytes.Buffer{}
 	if json.Compact(&data, e.Data) != nil || data.String() == "null" {
-		return text
+		return said
 	}
 	shown := data.String()
 	_ = json.Unmarshal(e.Data, &shown) // a text without its quotes
-	return text + " (data: " + cut(shown, maxErrorDataBytes) + ")"
+	return said + " (data: " + text.Begin(shown, maxErrorDataBytes) + ")"
 }

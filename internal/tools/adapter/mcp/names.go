@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/mcpname"
 	"github.com/toolhost/toolhost/plugin"
 )
@@ -53,7 +54,7 @@ type listed struct {
 
 func (l *listing) warn(format string, args ...any) {
 	if len(l.warnings) < maxWarnings {
-		l.warnings = append(l.warnings, cut(fmt.Sprintf(format, args...), maxNoteBytes))
+		l.warnings = append(l.warnings, text.Begin(fmt.Sprintf(format, args...), maxNoteBytes))
 	}
 }
 
@@ -160,11 +161,11 @@ func (s *session) notListed(err error) error {
 	if wrong, ok := malformed(err); ok {
 		return s.failure(plugin.BrokeProtocol, "lists its tools in a form that MCP does not have: "+wrong.Message, err)
 	}
-	text := err.Error()
+	said := err.Error()
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		text = textOf(e)
+		said = textOf(e)
 	}
-	return s.failure(plugin.StartFailed, "does not list its tools: "+cut(text, maxNoteBytes), err)
+	return s.failure(plugin.StartFailed, "does not list its tools: "+text.Begin(said, maxNoteBytes), err)
 }
 
 // unlisted says why there was no answer.

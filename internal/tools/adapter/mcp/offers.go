@@ -8,6 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // maxOffers bounds the prompts, resources and templates of a server, of each.
@@ -17,7 +19,7 @@ const maxOffers = 1024
 // left out with a warning: nothing else depends on it.
 func (s *session) offers(ctx context.Context, l *listing) *pluginv1.Server {
 	o := &pluginv1.Server{
-		Instructions: cut(s.server.Instructions, maxInstructions), Protocol: s.server.ProtocolVersion, Capabilities: s.server.Capabilities,
+		Instructions: text.Begin(s.server.Instructions, maxInstructions), Protocol: s.server.ProtocolVersion, Capabilities: s.server.Capabilities,
 	}
 	if len(o.Capabilities) > maxMetaBytes {
 		o.Capabilities = nil

@@ -14,6 +14,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/plugin"
 )
 
@@ -95,7 +96,7 @@ func (s *session) serve(ctx context.Context, m *jsonrpc.Request) (any, error) {
 	case methodSample, methodRoots:
 		return s.ofClient(ctx, m)
 	}
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + cut(m.Method, 100)}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + text.Begin(m.Method, 100)}
 }
 
 // ofClient is what the client of the call that runs has to give.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/plugin"
 )
@@ -177,7 +178,7 @@ func within(moment time.Duration, c <-chan struct{}) bool {
 
 // startFailure says why the server did not get ready.
 func (s *session) startFailure(ctx context.Context, err error) error {
-	what := "cannot be initialized: " + cut(err.Error(), maxNoteBytes)
+	what := "cannot be initialized: " + text.Begin(err.Error(), maxNoteBytes)
 	e, refused := errors.AsType[*jsonrpc.Error](err)
 	if refused {
 		what = "cannot be initialized: " + textOf(e)

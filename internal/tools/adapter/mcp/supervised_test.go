@@ -53,7 +53,7 @@ func run(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *api.R
 	return result
 }
 
-func text(r *api.Result) string {
+func wordsOf(r *api.Result) string {
 	var all []string
 	for _, content := range r.Content {
 		all = append(all, content.Text)
@@ -63,8 +63,8 @@ func text(r *api.Result) string {
 
 func wantOK(t testing.TB, r *api.Result, part string) {
 	t.Helper()
-	if r.Status != api.StatusOK || !strings.Contains(text(r), part) {
-		t.Fatalf("%s, %q; want %q\nmessage: %s\nerror: %+v\nstderr: %s", r.Status, text(r), part, r.Message, r.ToolError, r.Output.Stderr.Head)
+	if r.Status != api.StatusOK || !strings.Contains(wordsOf(r), part) {
+		t.Fatalf("%s, %q; want %q\nmessage: %s\nerror: %+v\nstderr: %s", r.Status, wordsOf(r), part, r.Message, r.ToolError, r.Output.Stderr.Head)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestALongOperationIsStopped(t *testing.T) {
 	r := enough(t, host, request(argv, "trigger-long-running-operation", `{"duration":600,"steps":3000}`, policy), echo)
 	r.Events = events
 	stopped := run(t, host, r)
-	if stopped.Status != api.StatusTimeout || !stopped.Partial || !strings.Contains(text(stopped), "of 3000") {
-		t.Errorf("%s, partial %t: %q, %s\nstderr: %s", stopped.Status, stopped.Partial, text(stopped), stopped.Message, stopped.Output.Stderr.Head)
+	if stopped.Status != api.StatusTimeout || !stopped.Partial || !strings.Contains(wordsOf(stopped), "of 3000") {
+		t.Errorf("%s, partial %t: %q, %s\nstderr: %s", stopped.Status, stopped.Partial, wordsOf(stopped), stopped.Message, stopped.Output.Stderr.Head)
 	}
 	close(events)
 	progress := 0

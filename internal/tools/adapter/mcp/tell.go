@@ -3,7 +3,8 @@ package mcp
 import (
 	"encoding/json"
 	"strconv"
-	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // progress is a server's progress notification.
@@ -16,18 +17,18 @@ type progress struct {
 
 // report hands progress on, and keeps it for the partial result.
 func (c *call) report(p progress) {
-	text, fraction := strconv.FormatFloat(p.Progress, 'g', 12, 64), -1.0
+	said, fraction := strconv.FormatFloat(p.Progress, 'g', 12, 64), -1.0
 	if p.Total > 0 {
-		text += " of " + strconv.FormatFloat(p.Total, 'g', 12, 64)
+		said += " of " + strconv.FormatFloat(p.Total, 'g', 12, 64)
 		fraction = max(p.Progress/p.Total, 0)
 	}
 	if p.Message != "" {
-		text += ": " + cut(p.Message, maxNoteBytes)
+		said += ": " + text.Begin(p.Message, maxNoteBytes)
 	}
 	c.mu.Lock()
-	c.last = text
+	c.last = said
 	c.mu.Unlock()
-	_ = c.out.Progress(fraction, text)
+	_ = c.out.Progress(fraction, said)
 }
 
 // showProgress makes the last progress content, once: all that there is of a
@@ -64,12 +65,12 @@ func (w *wire) log(params []byte) {
 	if json.Unmarshal(params, &m) != nil {
 		return
 	}
-	var text string
-	if json.Unmarshal(m.Data, &text) != nil {
-		text = string(m.Data)
+	var said string
+	if json.Unmarshal(m.Data, &said) != nil {
+		said = string(m.Data)
 	}
 	if m.Logger != "" {
-		text = m.Logger + ": " + text
+		said = m.Logger + ": " + said
 	}
 	data := m.Data
 	if len(data) > maxNoteBytes {
@@ -79,7 +80,7 @@ func (w *wire) log(params []byte) {
 	for _, c := range w.running() {
 		err := error(nil)
 		if c.wants(m.Level) {
-			err = c.out.Note(cut(m.Level, maxWordBytes), cut(m.Logger, maxWordBytes), data, cut(m.Level+": "+text, maxNoteBytes))
+			err = c.out.Note(text.Begin(m.Level, maxWordBytes), text.Begin(m.Logger, maxWordBytes), data, text.Begin(m.Level+": "+said, maxNoteBytes))
 		}
 		runs = runs || err == nil // else it has just ended
 	}
@@ -93,14 +94,3 @@ const maxWordBytes = 128
 
 // maxNoteBytes bounds the text of a server's progress in one event.
 const maxNoteBytes = 4 << 10
-
-// cut shortens a text to at most limit bytes, and says so.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
-}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
@@ -98,7 +99,7 @@ func (w *wire) completed(raw json.RawMessage) {
 	if json.Unmarshal(raw, &p) != nil || len(raw) > maxNoteBytes || len(running) == 0 {
 		return
 	}
-	_ = running[0].out.Note(logLevel, mcpcall.ElicitationComplete, raw, cut("the elicitation "+p.ElicitationID+" is complete", maxNoteBytes))
+	_ = running[0].out.Note(logLevel, mcpcall.ElicitationComplete, raw, text.Begin("the elicitation "+p.ElicitationID+" is complete", maxNoteBytes))
 }
 
 // announce hands a notification on to the host, but for the one that tells that a

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
@@ -84,7 +85,9 @@ func newStream() *exchange { return &exchange{done: make(chan struct{}), stream:
 
 // newWire begins to read; nothing may be sent before.
 func newWire(p *process, s *session) *wire {
-	stray := func(line []byte) { s.notes.add("wrote to stdout what is not a message: " + cut(string(line), 200)) }
+	stray := func(line []byte) {
+		s.notes.add("wrote to stdout what is not a message: " + text.Begin(string(line), 200))
+	}
 	w := &wire{
 		in: newLines(p.stdout, stray), process: p, note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
 		asked: map[jsonrpc.ID]*exchange{}, calls: map[string]*call{}, requests: map[jsonrpc.ID]context.CancelFunc{},
@@ -196,7 +199,7 @@ func (w *wire) admit(ctx context.Context, m *jsonrpc.Request) {
 		go w.reply(own, m)
 		return
 	}
-	w.note("had a request of " + cut(m.Method, 100) + " refused: " + refusal)
+	w.note("had a request of " + text.Begin(m.Method, 100) + " refused: " + refusal)
 	_ = w.write(&jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusal}})
 }
 
@@ -323,6 +326,6 @@ func (w *wire) broken() string {
 	case errors.Is(err, errTooLong), errors.Is(err, errStrays):
 		return err.Error()
 	default:
-		return "sent what cannot be read: " + cut(err.Error(), maxNoteBytes)
+		return "sent what cannot be read: " + text.Begin(err.Error(), maxNoteBytes)
 	}
 }
