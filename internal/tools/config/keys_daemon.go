@@ -114,7 +114,8 @@ var publicURLKind = scalar("URL without a path", `^https?://[^/?#@]+/?$`, func(s
 	return u.Scheme + "://" + strings.ToLower(u.Host), ""
 })
 
-// proxyKind is an address or network, as text.
+// proxyKind is an address or network, as text. Unlike plainPrefix it refuses a network that
+// is not its first address: one address may be meant, and more would be trusted.
 var proxyKind = scalar("address or network", `^[0-9A-Fa-f:.]+(/[0-9]+)?$`, func(s string) (any, string) {
 	p, err := prefixOf(s)
 	switch {

@@ -50,7 +50,7 @@ var hostLimitKeys = append(limitKeys[:len(limitKeys):len(limitKeys)], ceilingKey
 // networkHostKeys are the file's own.
 var networkHostKeys = []*key{
 	{
-		name: "deny", kind: prefixesKind, std: "[]", restart: true, doc: "networks that no granted name may lead to, in addition to private and local ones, such as public addresses of your own",
+		name: "deny", kind: prefixesKind, std: "[]", restart: true, doc: "networks that no granted name may lead to, in addition to private and local ones, such as public addresses of your own; `203.0.113.7/24` is all of `203.0.113.0/24`",
 		sets: to(func(l *Loaded, s setting) { l.Config.DenyNetworks = prefixesOf(s.data.([]string)) }),
 	},
 }

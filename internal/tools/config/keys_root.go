@@ -37,7 +37,7 @@ func init() {
 		field(key{name: "publicUrl", kind: publicURLKind, std: "(none: this machine only)", restart: true, doc: "URL under which clients reach the daemon, behind a proxy or from elsewhere, such as `https://tools.example.org`"},
 			func(l *Loaded) *string { return &l.Daemon.PublicURL }),
 		{
-			name: "proxies", kind: listOf("list of addresses", proxyKind), std: "[]", restart: true, doc: "addresses or networks of proxies whose `X-Forwarded-For` is trusted",
+			name: "proxies", kind: listOf("list of addresses", proxyKind), std: "[]", restart: true, doc: "addresses or networks of proxies whose `X-Forwarded-For` is trusted; a network as its first address, `10.0.0.0/24` and not `10.0.0.7/24`",
 			sets: to(func(l *Loaded, s setting) { l.Daemon.Proxies = prefixesOf(s.data.([]string)) }),
 		},
 		{name: "tls", keys: tlsKeys, restart: true, doc: "TLS on `listen`; changed files are read again"},
