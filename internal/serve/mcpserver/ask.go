@@ -17,6 +17,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -346,19 +347,19 @@ const afterExpiry = 5 * time.Second
 
 // question is the answer to a request with all that is asked; nil if that is
 // nothing. The call goes on without it, until the last question has expired.
-func (c *call) question() *inputs {
+func (c *call) question() *verbatim.Inputs {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.questions) == 0 {
 		return nil
 	}
 	c.round++
-	result := &inputs{requests: mcpsdk.InputRequestMap{}, state: c.stateOf(c.round)}
+	result := &verbatim.Inputs{Requests: mcpsdk.InputRequestMap{}, State: c.stateOf(c.round)}
 	var expires time.Time
-	result.keys = slices.SortedFunc(maps.Keys(c.questions), func(a, b string) int { return c.questions[a].compare(c.questions[b]) })
-	for _, id := range result.keys {
+	result.Keys = slices.SortedFunc(maps.Keys(c.questions), func(a, b string) int { return c.questions[a].compare(c.questions[b]) })
+	for _, id := range result.Keys {
 		q := c.questions[id]
-		result.requests[id] = q.params
+		result.Requests[id] = q.params
 		q.round = cmp.Or(q.round, c.round)
 		if q.expires.After(expires) {
 			expires = q.expires

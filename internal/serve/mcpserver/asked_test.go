@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/plugin"
 )
 
@@ -47,7 +48,7 @@ func TestSamplingIsWhole(t *testing.T) {
 	const sampling = `{"messages":[{"role":"user","content":{"type":"text","text":""}}],"maxTokens":5,"temperature":0,"modelPreferences":{"costPriority":0},"metadata":{"n":12345678901234567890},"own":1.50,"_meta":{"k":1}}`
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		said := askedFor(t, version, `{"elicitation":{},"sampling":{}}`, "sampling/createMessage", sampling)
-		if !strings.Contains(said, `"params":`+sampling) || strings.Contains(said, exactKey) {
+		if !strings.Contains(said, `"params":`+sampling) || strings.Contains(said, verbatim.Key) {
 			t.Errorf("%s: %s", version, said)
 		}
 	}

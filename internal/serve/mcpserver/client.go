@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
@@ -80,7 +81,7 @@ func (s *Server) logged(from origin, raw json.RawMessage) {
 		if s.knownOf(one).level == "" || s.originFor(from.entry, s.ownerOf(one)) != from {
 			continue
 		}
-		p := &mcpsdk.LoggingMessageParams{Level: m.Level, Logger: m.Logger, Data: m.Data, Meta: metaIn(raw)}
+		p := &mcpsdk.LoggingMessageParams{Level: m.Level, Logger: m.Logger, Data: m.Data, Meta: verbatim.Meta(raw)}
 		s.mailboxOf(one).put(letter{bytes: len(raw), send: func() { _ = one.Log(context.Background(), p) }, minor: true})
 	}
 }
@@ -160,7 +161,7 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 		if caps.Sampling.Tools == nil && (p.Tools != nil || p.ToolChoice != nil) {
 			return nil, missing("tools for its model (sampling.tools)")
 		}
-		p.Meta = mcpsdk.Meta{exactKey: raw}
+		p.Meta = mcpsdk.Meta{verbatim.Key: raw}
 		return p, nil
 	case api.KindRoots:
 		if caps.RootsV2 == nil && !caps.Roots.ListChanged {

@@ -17,6 +17,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 )
 
 // gateway is what wrapped servers offer beside their tools.
@@ -158,7 +159,7 @@ func (g *gateway) addPrompt(offer directory.Prompt) error {
 	if slices.ContainsFunc(p.Arguments, func(a *mcpsdk.PromptArgument) bool { return a == nil || a.Name == "" }) {
 		return errors.New("an argument of it has no name")
 	}
-	p.Meta = metaIn([]byte(offer.Raw))
+	p.Meta = verbatim.Meta([]byte(offer.Raw))
 	g.s.sdk.AddPrompt(p, g.getPrompt)
 	return nil
 }
@@ -166,7 +167,7 @@ func (g *gateway) addPrompt(offer directory.Prompt) error {
 func (g *gateway) addResource(raw string) error {
 	r := &mcpsdk.Resource{}
 	return adding(raw, r, func() {
-		r.Meta = metaIn([]byte(raw))
+		r.Meta = verbatim.Meta([]byte(raw))
 		g.s.sdk.AddResource(r, g.readResource)
 	})
 }
@@ -174,7 +175,7 @@ func (g *gateway) addResource(raw string) error {
 func (g *gateway) addTemplate(raw string) error {
 	t := &mcpsdk.ResourceTemplate{}
 	return adding(raw, t, func() {
-		t.Meta = metaIn([]byte(raw))
+		t.Meta = verbatim.Meta([]byte(raw))
 		g.s.sdk.AddResourceTemplate(t, g.readResource)
 	})
 }

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -30,51 +29,6 @@ func serverOf(name string, resources, templates []string) catalog.Server {
 	return catalog.Server{Entry: config.Tool{Name: name}, Offers: o}
 }
 
-// What a block has beside what toolhost knows comes out as it went in.
-func TestBlocksArePassedOn(t *testing.T) {
-	for _, test := range []struct {
-		content api.Content
-		want    string
-	}{
-		{
-			api.Content{Type: "text", Text: "a", Block: true, Extra: json.RawMessage(`{"annotations":{"audience":["user"],"priority":0.5},"_meta":{"k":1}}`)},
-			`{"type":"text","text":"a","_meta":{"k":1},"annotations":{"audience":["user"],"priority":0.5}}`,
-		},
-		{api.Content{Type: "blob", Data: []byte("hi"), MIMEType: "audio/wav", Extra: json.RawMessage(`{"type":"audio"}`)}, `{"type":"audio","mimeType":"audio/wav","data":"aGk="}`},
-		{
-			api.Content{Type: "resource", URI: "u:x", Text: "t", Extra: json.RawMessage(`{"resource":{"_meta":{"k":2}}}`)},
-			`{"type":"resource","resource":{"uri":"u:x","text":"t","_meta":{"k":2}}}`,
-		},
-		{
-			api.Content{Type: "resource_link", URI: "u:y", Name: "y", Extra: json.RawMessage(`{"title":"Y","size":3}`)},
-			`{"type":"resource_link","uri":"u:y","name":"y","title":"Y","size":3}`,
-		},
-		{
-			api.Content{Type: "text", Text: "a", Block: true, Extra: json.RawMessage(`{"mimeType":"application/json","data":{"x":1},"name":5,"uri":{},"resource":"r"}`)},
-			`{"type":"text","text":"a","mimeType":"application/json","data":{"x":1},"name":5,"uri":{},"resource":"r"}`,
-		},
-		{
-			api.Content{Type: "blob", Data: []byte("hi"), MIMEType: "image/png", Extra: json.RawMessage(`{"type":"image","name":"n","uri":"u:z","text":"t"}`)},
-			`{"type":"image","mimeType":"image/png","data":"aGk=","name":"n","uri":"u:z","text":"t"}`,
-		},
-		{
-			api.Content{Type: "resource", URI: "u:x", Text: "t", Extra: json.RawMessage(`{"name":"outer","mimeType":"m","resource":{"name":"n","data":1}}`)},
-			`{"type":"resource","name":"outer","mimeType":"m","resource":{"uri":"u:x","text":"t","name":"n","data":1}}`,
-		},
-	} {
-		var got, want any
-		raw, err := json.Marshal(blockOf(test.content))
-		if err != nil || json.Unmarshal(raw, &got) != nil || json.Unmarshal([]byte(test.want), &want) != nil {
-			t.Fatal(err)
-		}
-		a, _ := json.Marshal(got)
-		b, _ := json.Marshal(want)
-		if string(a) != string(b) {
-			t.Errorf("%s, want %s", a, b)
-		}
-	}
-}
-
 // A request that panics is answered, and ends nothing else.
 func TestAPanicIsAnswered(t *testing.T) {
 	s := &Server{config: Config{Logger: hclog.NewNullLogger()}}
@@ -87,14 +41,6 @@ func TestAPanicIsAnswered(t *testing.T) {
 	}
 }
 
-// A server's _meta has what the server said, but for what is toolhost's to say.
-func TestAReceiptIsNotTheServers(t *testing.T) {
-	meta := metaFrom(json.RawMessage(`{"_meta":{"own":1,"dev.toolhost/execution":{"status":"ok"}}}`))
-	if _, forged := meta[executionKey]; forged || len(meta) != 1 {
-		t.Errorf("%v", meta)
-	}
-}
-
 // An answer is for the question that was sent with its state, though a server asks again by
 // the same key.
 func TestAnAnswerIsForItsQuestion(t *testing.T) {
@@ -104,8 +50,8 @@ func TestAnAnswerIsForItsQuestion(t *testing.T) {
 	}
 	c := &call{s: s, handle: "h", questions: map[string]*question{"k": fresh()}}
 	defer func() { c.parked.Stop() }()
-	if asks := c.question(); asks.state != c.stateOf(1) {
-		t.Fatal(asks.state)
+	if asks := c.question(); asks.State != c.stateOf(1) {
+		t.Fatal(asks.State)
 	}
 	c.answered(1, "k", &mcpsdk.ElicitResult{Action: "decline"})
 	second := fresh()

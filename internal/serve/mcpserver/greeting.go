@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/mcpname"
 )
@@ -136,7 +137,7 @@ func (g *gateway) extensionsFor(who access.Identity) map[string]any {
 		}
 		_ = json.Unmarshal(w.Offers.GetCapabilities(), &declared)
 		for name, settings := range declared.Extensions {
-			if _, taken := all[name]; !taken && passedOn(name) && isJSONObject(settings) {
+			if _, taken := all[name]; !taken && passedOn(name) && object.Is(settings) {
 				all[name] = settings
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/turn"
@@ -69,7 +70,7 @@ func (g *gateway) showAgain(method string) {
 		var p mcpsdk.Prompt
 		found := len(names) > 0 && json.Unmarshal([]byte(g.listed.Prompts[names[0]].Raw), &p) == nil
 		if found {
-			p.Meta = metaIn([]byte(g.listed.Prompts[names[0]].Raw))
+			p.Meta = verbatim.Meta([]byte(g.listed.Prompts[names[0]].Raw))
 		}
 		g.mu.Unlock()
 		if found {

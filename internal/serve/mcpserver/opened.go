@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
@@ -79,7 +80,7 @@ func (g *gateway) takeOpened(server origin, id string) (by *mcpsdk.ServerSession
 // completed tells the client that was asked to open an address, and no other, what its
 // server says: that it is done there.
 func (g *gateway) completed(server origin, params json.RawMessage) {
-	p := &mcpsdk.ElicitationCompleteParams{ElicitationID: object.Text(params, "elicitationId"), Meta: metaIn(params)}
+	p := &mcpsdk.ElicitationCompleteParams{ElicitationID: object.Text(params, "elicitationId"), Meta: verbatim.Meta(params)}
 	by, request := g.takeOpened(server, p.ElicitationID)
 	if by == nil {
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
 
@@ -42,7 +43,7 @@ func (p outputCheck) to(version string) bool {
 // breach is what is wrong with a structured result, for the model; empty if
 // nothing is, or if only the client may find out.
 func (p outputCheck) breach(structured json.RawMessage) string {
-	if p.object && !isJSONObject(structured) || len(structured) == 0 || len(structured) > maxStructuredBytes {
+	if p.object && !object.Is(structured) || len(structured) == 0 || len(structured) > maxStructuredBytes {
 		return "the tool has an output schema, and has given no structured result of at most 1 MiB"
 	}
 	if p.schema == nil {

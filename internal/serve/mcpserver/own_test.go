@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
@@ -76,7 +77,7 @@ func TestResultsAddFieldsOnly(t *testing.T) {
 		{Type: "resource", URI: "a:", Data: []byte("a"), Extra: resource},
 	}}
 	out := present(r, outputCheck{}, newest, nil)
-	raw, err := json.Marshal((&Server{}).written(out, takeExact(out)))
+	raw, err := json.Marshal(verbatim.Result(out, verbatim.Entries{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 )
 
 // pageKeys are those of a _meta that name a resource, the page that shows a tool's
@@ -35,7 +36,7 @@ func renamedMeta(meta mcpsdk.Meta, rename func(string) string) (changed bool) {
 
 // renamedIn is an object with such a _meta.
 func renamedIn(raw json.RawMessage, rename func(string) string) json.RawMessage {
-	meta := metaIn(raw)
+	meta := verbatim.Meta(raw)
 	if !renamedMeta(meta, rename) {
 		return raw
 	}

@@ -9,12 +9,13 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/turn/format"
 )
 
 const (
 	// executionKey is where the receipt stands in _meta.
-	executionKey = "dev.toolhost/execution"
+	executionKey = verbatim.ReceiptKey
 	// maxReceiptBytes bounds it, and maxStructuredBytes the tool's own value.
 	maxReceiptBytes    = 16 << 10
 	maxStructuredBytes = 1 << 20
@@ -40,10 +41,10 @@ func present(r *api.Result, p outputCheck, version string, notes []string) *mcps
 	if value := ofFailure(r); fitsStructured(value, version) {
 		out.StructuredContent = value
 	}
-	out.Meta = metaFrom(r.Meta)
+	out.Meta = verbatim.ServerMeta(r.Meta)
 	out.Meta[executionKey] = receipt(&shown)
 	if own := object.Of(r.Meta).Without(ownOfResults...); len(own) > 0 {
-		keepExact(out, own)
+		verbatim.Keep(out, own)
 	}
 	return out
 }
@@ -54,7 +55,7 @@ var ownOfResults = []string{"content", "structuredContent"}
 // fitsStructured says whether a value can be structuredContent: for clients of before
 // 2026-07-28 an object.
 func fitsStructured(raw json.RawMessage, version string) bool {
-	return len(raw) > 0 && len(raw) <= maxStructuredBytes && (version >= multiRound || isJSONObject(raw))
+	return len(raw) > 0 && len(raw) <= maxStructuredBytes && (version >= multiRound || object.Is(raw))
 }
 
 // The first versions that have these blocks: clients of older ones throw away
@@ -97,9 +98,4 @@ func linkText(b format.MCPBlock) string {
 		return b.URI
 	}
 	return b.Name + ": " + b.URI
-}
-
-func isJSONObject(raw json.RawMessage) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal(raw, &object) == nil && object != nil
 }

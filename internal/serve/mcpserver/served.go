@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 )
 
@@ -84,8 +85,8 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 		return nil, err
 	}
 	if a.asks != nil {
-		out := &mcpsdk.GetPromptResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
-		return out, a.asks.in(out)
+		out := &mcpsdk.GetPromptResult{InputRequests: a.asks.Requests, RequestState: a.asks.State}
+		return out, a.asks.In(out)
 	}
 	var read struct {
 		Description string
@@ -95,11 +96,11 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
 	}
 	out := &mcpsdk.GetPromptResult{Description: read.Description}
-	out.Meta = metaFrom(a.result.Structured)
+	out.Meta = verbatim.ServerMeta(a.result.Structured)
 	renamedMeta(out.Meta, g.linksOf(offer.Entry))
 	fields := object.Of(a.result.Structured)
 	fields["messages"] = g.renamedMessages(offer.Entry, fields["messages"])
-	keepExact(out, fields)
+	verbatim.Keep(out, fields)
 	return out, nil
 }
 
@@ -193,8 +194,8 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 		return nil, notFound(err, asked, r.ProtocolVersion())
 	}
 	if a.asks != nil {
-		out := &mcpsdk.ReadResourceResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
-		return out, a.asks.in(out)
+		out := &mcpsdk.ReadResourceResult{InputRequests: a.asks.Requests, RequestState: a.asks.State}
+		return out, a.asks.In(out)
 	}
 	out := &mcpsdk.ReadResourceResult{}
 	if raw := a.result.Structured; len(raw) > 0 { // else nothing that it has beside its contents has fitted
@@ -202,7 +203,7 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 			return nil, fmt.Errorf("the server's resource cannot be read: %w", err)
 		}
 	}
-	out.Meta = metaFrom(a.result.Structured)
+	out.Meta = verbatim.ServerMeta(a.result.Structured)
 	renamedMeta(out.Meta, g.linksOf(entry))
 	contents := []json.RawMessage{}
 	for _, c := range a.result.Content {
@@ -213,7 +214,7 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 		return nil, fmt.Errorf("bug: a resource cannot be written: %w", err)
 	}
 	out.Contents = []*mcpsdk.ResourceContents{}
-	keepExact(out, fields)
+	verbatim.Keep(out, fields)
 	return out, nil
 }
 
@@ -225,7 +226,7 @@ func (g *gateway) contentsOf(entry, asked string, c api.Content) json.RawMessage
 		return raw
 	}
 	c.URI = g.shownBy(entry, c.URI)
-	raw, _ := json.Marshal(rawBlock(c)["resource"]) // of texts, bytes, and what was decoded from JSON
+	raw, _ := json.Marshal(verbatim.BlockFields(c)["resource"]) // of texts, bytes, and what was decoded from JSON
 	return raw
 }
 
@@ -301,7 +302,7 @@ func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 	if err := decodeAnswer(a.result, "completion", out); err != nil {
 		return nil, fmt.Errorf("the server's completion cannot be read: %w", err)
 	}
-	out.Meta = metaFrom(a.result.Structured)
-	keepExact(out, object.Of(a.result.Structured))
+	out.Meta = verbatim.ServerMeta(a.result.Structured)
+	verbatim.Keep(out, object.Of(a.result.Structured))
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/turn"
@@ -19,7 +20,7 @@ import (
 func toolOf(t catalog.Tool) *mcpsdk.Tool {
 	d := t.Description
 	tool := &mcpsdk.Tool{Name: t.Name, Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: json.RawMessage(`{"type":"object"}`)}
-	if meta := metaIn(d.GetExtra()); len(meta) > 0 { // a wrapped server's own
+	if meta := verbatim.Meta(d.GetExtra()); len(meta) > 0 { // a wrapped server's own
 		tool.Meta = meta
 	}
 	tool.Icons = directory.Icons(object.Of(d.GetExtra())["icons"])

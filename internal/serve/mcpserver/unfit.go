@@ -10,6 +10,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -81,7 +82,7 @@ func unjudged(p *mcpsdk.ElicitParams) *mcpsdk.ElicitParams {
 	if own.Meta == nil {
 		own.Meta = mcpsdk.Meta{}
 	}
-	own.Meta[exactKey] = schema
+	own.Meta[verbatim.Key] = schema
 	return &own
 }
 
@@ -92,16 +93,16 @@ func wholeRequests(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		by, _ := r.GetSession().(*mcpsdk.ServerSession)
 		switch p := r.GetParams().(type) {
 		case *mcpsdk.ElicitParams:
-			if p.Meta[exactKey] != nil {
+			if p.Meta[verbatim.Key] != nil {
 				own := *p
-				own.RequestedSchema, own.Meta = p.Meta[exactKey], maps.Clone(p.Meta)
-				delete(own.Meta, exactKey)
+				own.RequestedSchema, own.Meta = p.Meta[verbatim.Key], maps.Clone(p.Meta)
+				delete(own.Meta, verbatim.Key)
 				r = &mcpsdk.ServerRequest[*mcpsdk.ElicitParams]{Session: by, Params: &own}
 			}
 		//lint:ignore SA1019 clients may still have a model
 		case *mcpsdk.CreateMessageWithToolsParams:
-			if raw, is := p.Meta[exactKey].(json.RawMessage); is {
-				r = &mcpsdk.ServerRequest[*exactSampling]{Session: by, Params: &exactSampling{p, raw}}
+			if raw, is := p.Meta[verbatim.Key].(json.RawMessage); is {
+				r = &mcpsdk.ServerRequest[*verbatim.Sampling]{Session: by, Params: &verbatim.Sampling{CreateMessageWithToolsParams: p, Raw: raw}}
 			}
 		}
 		return next(ctx, method, r)

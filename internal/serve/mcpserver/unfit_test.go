@@ -8,6 +8,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/plugin"
 )
 
@@ -52,7 +53,7 @@ func careless(t *testing.T, s *Server, k kind, content map[string]any) *mcpsdk.C
 			if !asked {
 				return next(ctx, method, r)
 			}
-			if shown, _ := json.Marshal(p); !strings.Contains(string(shown), `"format":"email"`) || strings.Contains(string(shown), exactKey) {
+			if shown, _ := json.Marshal(p); !strings.Contains(string(shown), `"format":"email"`) || strings.Contains(string(shown), verbatim.Key) {
 				t.Errorf("the client is asked %s", shown)
 			}
 			return &mcpsdk.ElicitResult{Action: "accept", Content: content}, nil

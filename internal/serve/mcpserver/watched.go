@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
@@ -182,7 +183,7 @@ func (g *gateway) updated(one source, params json.RawMessage) {
 
 // update has the SDK deliver one to those who know its source by a URI.
 func (g *gateway) update(uri string, change update, params json.RawMessage) {
-	meta := metaIn(params)
+	meta := verbatim.Meta(params)
 	delete(meta, mcpsdk.MetaKeySubscriptionID)
 	meta[updateKey] = change
 	_ = g.s.sdk.ResourceUpdated(g.s.closing, &mcpsdk.ResourceUpdatedNotificationParams{URI: uri, Meta: meta}) // which byMail does not let wait

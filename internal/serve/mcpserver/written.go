@@ -8,6 +8,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 )
 
 // maxWrittenBytes bounds a client's text that is kept as it was written; of a longer one
@@ -24,7 +25,7 @@ func keepWritten(fields map[string]json.RawMessage, params object.Fields) (chang
 	}
 	params = maps.Clone(params) // as they were written, they are still to be checked
 	if meta := params["_meta"]; len(meta) <= maxWrittenBytes && ownMeta(object.Of(meta)) != nil {
-		params["_meta"], changed = object.With(meta, exactKey, string(meta)), true
+		params["_meta"], changed = object.With(meta, verbatim.Key, string(meta)), true
 	}
 	if responses := object.Of(params["inputResponses"]); len(responses) > 0 {
 		for key, one := range responses {
@@ -45,7 +46,7 @@ func withText(raw, text json.RawMessage) (json.RawMessage, bool) {
 	if fields == nil || len(text) > maxWrittenBytes {
 		return raw, false
 	}
-	fields["_meta"] = object.With(fields["_meta"], exactKey, string(text))
+	fields["_meta"] = object.With(fields["_meta"], verbatim.Key, string(text))
 	raw, _ = json.Marshal(fields) // of JSON
 	return raw, true
 }
@@ -54,7 +55,7 @@ func withText(raw, text json.RawMessage) (json.RawMessage, bool) {
 func ownMeta[M ~map[string]V, V any](meta M) M {
 	own := M{}
 	for key, value := range meta {
-		if key != "progressToken" && key != exactKey && !strings.HasPrefix(key, "io.modelcontextprotocol/") {
+		if key != "progressToken" && key != verbatim.Key && !strings.HasPrefix(key, "io.modelcontextprotocol/") {
 			own[key] = value
 		}
 	}
@@ -66,7 +67,7 @@ func ownMeta[M ~map[string]V, V any](meta M) M {
 
 // writtenIn is the text that keepWritten has put into a _meta; nil without one.
 func writtenIn(meta map[string]any) json.RawMessage {
-	text, _ := meta[exactKey].(string)
+	text, _ := meta[verbatim.Key].(string)
 	if !json.Valid([]byte(text)) {
 		return nil
 	}

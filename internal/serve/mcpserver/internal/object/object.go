@@ -19,6 +19,9 @@ func Of(raw []byte) (fields Fields) {
 	return fields
 }
 
+// Is says whether JSON is an object.
+func Is(raw json.RawMessage) bool { return Of(raw) != nil }
+
 // Without are the fields but those of these names, in whatever case: there are decoders
 // to which that is the same.
 func (f Fields) Without(names ...string) Fields {
