@@ -9,7 +9,7 @@ import (
 )
 
 // ofRevisions are the ways in which code depends on a revision of MCP.
-var ofRevisions = regexp.MustCompile(`(?m)^[^/\n]*(?:"20\d\d-\d\d-\d\d"|\b(?:multiRound|statelessSince|versionInitialize|batchVersion|audioSince|linkSince)\b)`)
+var ofRevisions = regexp.MustCompile(`(?m)^[^/\n]*(?:"20\d\d-\d\d-\d\d"|\b(?:[mM]ultiRound|LastFormer|statelessSince|versionInitialize|batchVersion|audioSince|linkSince)\b)`)
 
 // The files that the next revision of MCP would touch are named in the document: all that
 // look at a revision, and none that is not there.
@@ -39,7 +39,7 @@ func TestRevisionsOfMCP(t *testing.T) {
 			}
 		}
 	}
-	for _, dir := range []string{"internal/tools/adapter/mcp", "internal/serve/mcpserver", "internal/tools/mcpcall", "internal/tools/pins", "internal/terminal", "turn"} {
+	for _, dir := range []string{"internal/tools/adapter/mcp", "internal/serve/mcpserver", "internal/serve/mcpserver/internal/gateway", "internal/serve/mcpserver/internal/verbatim", "internal/tools/mcpcall", "internal/tools/pins", "internal/terminal", "turn"} {
 		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

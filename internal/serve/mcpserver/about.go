@@ -7,7 +7,6 @@ import mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 type known struct {
 	session *session // what its calls have in common; nil before the first
 	level   string   // from which on it wants logs; empty if it has said none
-	mailbox *mailbox
 }
 
 // knownOf is what is known of a session; nothing if nothing is yet.
@@ -26,9 +25,7 @@ func (s *Server) about(one *mcpsdk.ServerSession, f func(*known)) {
 	defer s.mu.Unlock()
 	k := s.known[one]
 	if k == nil {
-		k = &known{mailbox: &mailbox{overflows: func() {
-			s.config.Logger.Warn("a client does not take what is announced to it: the oldest of that are left out", "client", nameOf(one), "most", maxLetters, "mostBytes", maxLetterBytes)
-		}}}
+		k = &known{}
 		s.known[one] = k
 		go func() {
 			_ = one.Wait()
@@ -45,10 +42,8 @@ func (s *Server) forget(one *mcpsdk.ServerSession) {
 	delete(s.known, one) // what comes to be known from now on is forgotten anew
 	delete(s.owners, one.ID())
 	s.mu.Unlock()
-	s.gateway.forgetOpened(one)
-	s.gateway.unwatchAll(one)
+	s.gateway.Forget(one)
 	if of != nil {
-		s.gateway.forgetRoots(of)
 		s.config.Turns.Approvals().EndSession(of.peer.Identity, of.approvals)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/gateway"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -47,15 +48,10 @@ func NeedOf(method string) access.Need {
 // needFor is NeedOf for a request: to listen to resources makes calls, as to subscribe to
 // them does.
 func needFor(method string, r mcpsdk.Request) access.Need {
-	if watchesResources(r) {
+	if gateway.ListensToResources(r) {
 		return access.ToCall
 	}
 	return NeedOf(method)
-}
-
-func watchesResources(r mcpsdk.Request) bool {
-	one, is := r.(*mcpsdk.SubscriptionsListenRequest)
-	return is && one.Params != nil && one.Params.Notifications != nil && len(one.Params.Notifications.ResourceSubscriptions) > 0
 }
 
 // rights hold requests to what who sends them may do.
@@ -142,19 +138,17 @@ func (a *rights) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Resul
 		list.Cacheable = ownCache(list.Cacheable)
 	case *mcpsdk.ListPromptsResult:
 		own := *list
-		own.Prompts = keep(list.Prompts, func(p *mcpsdk.Prompt) bool {
-			return who.MayUse(catalog.RequestName(a.s.gateway.promptOf(p.Name).Entry, catalog.GetPrompt))
-		})
+		own.Prompts = keep(list.Prompts, func(p *mcpsdk.Prompt) bool { return a.s.gateway.MayGet(who, p.Name) })
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
 	case *mcpsdk.ListResourcesResult:
 		own := *list
-		own.Resources = keep(list.Resources, func(r *mcpsdk.Resource) bool { return a.s.gateway.mayRead(who, r.URI) })
+		own.Resources = keep(list.Resources, func(r *mcpsdk.Resource) bool { return a.s.gateway.MayRead(who, r.URI) })
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
 	case *mcpsdk.ListResourceTemplatesResult:
 		own := *list
-		own.ResourceTemplates = keep(list.ResourceTemplates, func(t *mcpsdk.ResourceTemplate) bool { return a.s.gateway.mayRead(who, t.URITemplate) })
+		own.ResourceTemplates = keep(list.ResourceTemplates, func(t *mcpsdk.ResourceTemplate) bool { return a.s.gateway.MayRead(who, t.URITemplate) })
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
 	}
@@ -177,12 +171,6 @@ func ownCache(c mcpsdk.Cacheable) mcpsdk.Cacheable {
 		c.CacheScope = "private"
 	}
 	return c
-}
-
-// mayRead says whether somebody may read a URI, or what a template of URIs leads to.
-func (g *gateway) mayRead(who access.Identity, uri string) bool {
-	server, _ := g.known().Owner(uri)
-	return server != nil && who.MayUse(catalog.RequestName(server.Entry.Name, catalog.ReadResource))
 }
 
 // offeredTo are the tools that somebody may find.

@@ -1,14 +1,13 @@
 package mcpserver
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/access"
-	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/gateway"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 )
 
@@ -17,10 +16,16 @@ import (
 func TestListsAreOfWhatMayBeUsed(t *testing.T) {
 	s := &Server{}
 	s.rights.s = s
+	var servers []catalog.Server
 	for _, name := range []string{"a", "b"} {
-		s.gateway.servers = append(s.gateway.servers, directory.New([]catalog.Server{serverOf(name, []string{"test://x", name + "://y"}, []string{"file:///{path}", name + ":///{path}"})})...)
+		one := serverOf(name, []string{"test://x", name + "://y"}, []string{"file:///{path}", name + ":///{path}"})
+		one.Offers.Prompts, one.Entry.MCP.Prefix = [][]byte{[]byte(`{"name":"ask"}`)}, map[string]string{"b": "b"}[name]
+		servers = append(servers, one)
 	}
-	s.gateway.listed.Prompts = map[string]directory.Prompt{"ask": {Entry: "a", Own: "ask"}, "b__ask": {Entry: "b", Own: "ask"}}
+	s.gateway = gateway.New(gateway.Host{Servers: func() []catalog.Server { return servers }})
+	s.gateway.Attach(mcpsdk.NewServer(&mcpsdk.Implementation{}, nil))
+	s.gateway.Describe()
+	s.gateway.Offer()
 	lists := []mcpsdk.Result{
 		&mcpsdk.ListPromptsResult{Prompts: []*mcpsdk.Prompt{{Name: "ask"}, {Name: "b__ask"}, {Name: "stale"}}, Cacheable: mcpsdk.Cacheable{CacheScope: "public"}},
 		&mcpsdk.ListResourcesResult{Resources: []*mcpsdk.Resource{{URI: "test://x"}, {URI: "toolhost:b/test://x"}, {URI: "a://y"}, {URI: "b://y"}}},
@@ -47,79 +52,6 @@ func TestListsAreOfWhatMayBeUsed(t *testing.T) {
 	}
 	if own := s.rights.listFor(access.Identity{}, lists[0]).(*mcpsdk.ListPromptsResult); own.CacheScope != "private" {
 		t.Errorf("caches may share a list: %q", own.CacheScope)
-	}
-}
-
-// What is kept from somebody is answered as what nobody has: by the SDK, or by the server
-// that they may use.
-func TestWhatIsKeptFromSomebodyIsNotThere(t *testing.T) {
-	loaded := make(chan struct{})
-	close(loaded)
-	s := &Server{loaded: loaded, config: Config{Access: func(name string) access.Identity {
-		return access.Identity{Name: name, Tools: map[string][]string{"none": {}, "b": {"b:*/*"}}[name]}
-	}}}
-	s.rights.s, s.gateway.s = s, s
-	for _, name := range []string{"a", "b"} {
-		s.gateway.servers = append(s.gateway.servers, directory.New([]catalog.Server{serverOf(name, []string{name + "://y"}, nil)})...)
-	}
-	s.gateway.listed.Prompts = map[string]directory.Prompt{"ask": {Entry: "a", Own: "ask"}}
-	prompts := map[string]string{"a": "ask", "z": "nosuch"}
-	for _, who := range []string{"none", "b"} {
-		ctx := WithPeer(t.Context(), Peer{Identity: who})
-		asks := map[string]func(string) (string, error){
-			"a resource": func(name string) (string, error) {
-				entry, own, err := s.gateway.ownerFor(ctx, name+"://y")
-				return entry + " " + own, err
-			},
-			"a resource by its server": func(name string) (string, error) {
-				entry, own, err := s.gateway.ownerFor(ctx, "toolhost:"+name+"/x://y")
-				return entry + " " + own, err
-			},
-			"a prompt": func(name string) (string, error) {
-				_, err := s.gateway.getPrompt(ctx, &mcpsdk.GetPromptRequest{Params: &mcpsdk.GetPromptParams{Name: prompts[name]}})
-				return "", err
-			},
-			"a completion": func(name string) (string, error) {
-				ref := &mcpsdk.CompleteReference{Type: "ref/prompt", Name: prompts[name]}
-				_, err := s.gateway.complete(ctx, &mcpsdk.CompleteRequest{Params: &mcpsdk.CompleteParams{Ref: ref}})
-				return "", err
-			},
-		}
-		for what, ask := range asks {
-			hidden, hiddenErr := ask("a")
-			none, noErr := ask("z")
-			plain := func(text string, err error) string {
-				return strings.NewReplacer("ask", "NAME", "nosuch", "NAME", "z", "NAME", "a:", "NAME:", "/a/", "/NAME/", "toolhost:a", "toolhost:NAME").Replace(fmt.Sprintf("%s, %+v", text, err))
-			}
-			if plain(hidden, hiddenErr) != plain(none, noErr) {
-				t.Errorf("%s asks for %s: %s, %v, but of none %s, %v", who, what, hidden, hiddenErr, none, noErr)
-			}
-		}
-	}
-	if entry, _, err := s.gateway.ownerFor(WithPeer(t.Context(), Peer{Identity: "b"}), "b://y"); entry != "b" || err != nil {
-		t.Errorf("what one may use: %s, %v", entry, err)
-	}
-}
-
-// A server hears of other roots from the clients that it has asked, and in their name.
-func TestRootsOfOthers(t *testing.T) {
-	s := &Server{known: map[*mcpsdk.ServerSession]*known{}}
-	asked, other, of := &mcpsdk.ServerSession{}, &mcpsdk.ServerSession{}, &session{peer: Peer{Identity: "uid 1"}}
-	s.known[asked], s.known[other] = &known{session: of}, &known{session: &session{peer: Peer{Identity: "uid 2"}}}
-	s.closed = true // nothing is sent
-	g := &s.gateway
-	g.s, g.rooted = s, map[origin]*rooted{{entry: "a"}: {by: map[*session]bool{of: true}}}
-	for _, by := range []*mcpsdk.ServerSession{other, {}} {
-		if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: by}); g.rooted[origin{entry: "a"}].runs {
-			t.Error("the server hears of another's roots")
-		}
-	}
-	if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: asked}); !g.rooted[origin{entry: "a"}].runs || g.rooted[origin{entry: "a"}].from != "uid 1" {
-		t.Errorf("%+v", g.rooted[origin{entry: "a"}])
-	}
-	g.rooted[origin{entry: "a"}].runs = false
-	if g.forgetRoots(of); len(g.rooted) != 0 {
-		t.Error("a session that has ended is remembered")
 	}
 }
 

@@ -137,7 +137,7 @@ func (c *call) request(ctx context.Context, params mcpsdk.InputRequest) (mcpsdk.
 	defer context.AfterFunc(ctx, cancel)()
 	switch p := params.(type) {
 	case *mcpsdk.ElicitParams:
-		c.s.gateway.asksToOpen(l.ctx, l.session, c.origin(), p.ElicitationID)
+		c.s.gateway.AskedToOpen(l.ctx, l.session, c.origin(), p.ElicitationID)
 		return l.session.Elicit(asking, unjudged(withID(p)))
 	case *mcpsdk.CreateMessageWithToolsParams:
 		return l.session.CreateMessageWithTools(asking, p)

@@ -5,6 +5,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/gateway"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
@@ -30,7 +32,7 @@ func (s *Server) clientFor(r *mcpsdk.CallToolRequest, caps *mcpsdk.ClientCapabil
 		own.Elicitation = nil
 	}
 	own.Extensions = maps.Clone(own.Extensions)
-	maps.DeleteFunc(own.Extensions, func(name string, _ any) bool { return !passedOn(name) })
+	maps.DeleteFunc(own.Extensions, func(name string, _ any) bool { return !gateway.PassesOn(name) })
 	raw, err := json.Marshal(&own)
 	if err != nil {
 		return nil
@@ -64,38 +66,6 @@ func (s *Server) knowLevel(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		}
 		return result, err
 	}
-}
-
-// logged hands what a kept process logs between calls to the sessions that it may be
-// for and that have set a level; the SDK leaves out what is below that.
-func (s *Server) logged(from origin, raw json.RawMessage) {
-	var m struct {
-		Level  mcpsdk.LoggingLevel
-		Logger string
-		Data   json.RawMessage
-	}
-	if json.Unmarshal(raw, &m) != nil {
-		return
-	}
-	for one := range s.sdk.Sessions() {
-		if s.knownOf(one).level == "" || s.originFor(from.entry, s.ownerOf(one)) != from {
-			continue
-		}
-		p := &mcpsdk.LoggingMessageParams{Level: m.Level, Logger: m.Logger, Data: m.Data, Meta: verbatim.Meta(raw)}
-		s.mailboxOf(one).put(letter{bytes: len(raw), send: func() { _ = one.Log(context.Background(), p) }, minor: true})
-	}
-}
-
-// rpcOf is the error that a wrapped server has answered with itself.
-func rpcOf(r *api.Result) *jsonrpc.Error {
-	if r.ToolError == nil || len(r.ToolError.RPC) == 0 || r.Status != api.StatusToolError && r.Status != api.StatusInvalidArgs {
-		return nil
-	}
-	var e jsonrpc.Error
-	if json.Unmarshal(r.ToolError.RPC, &e) != nil {
-		return nil
-	}
-	return &e
 }
 
 // askClient puts a wrapped server's own request to the client, as it is.
@@ -167,7 +137,9 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 		if caps.RootsV2 == nil && !caps.Roots.ListChanged {
 			return nil, missing("its folders (roots)")
 		}
-		c.s.gateway.askedRoots(c)
+		if by := c.session.sdk; by != nil { // who has no session announces nothing
+			c.s.gateway.AskedRoots(c.origin(), by, c.session.peer.Identity)
+		}
 		p := &mcpsdk.ListRootsParams{}
 		return p, json.Unmarshal(raw, p)
 	}
@@ -198,4 +170,15 @@ func elicitation(i api.Interaction, raw json.RawMessage, caps *mcpsdk.ClientCapa
 		p.Message = i.Request.Server + ": " + p.Message
 	}
 	return p, nil
+}
+
+// withID is a request to open an address with an id, which servers of 2026-07-28 have none
+// of and clients of before demand.
+func withID(p *mcpsdk.ElicitParams) *mcpsdk.ElicitParams {
+	if p.Mode != "url" || p.ElicitationID != "" {
+		return p
+	}
+	own := *p
+	own.ElicitationID = rand.Text()
+	return &own
 }

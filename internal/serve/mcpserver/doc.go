@@ -22,14 +22,9 @@
 // Input of clients is checked before the SDK reads it, which ends a session at
 // the first line that is not a message: see message.go.
 //
-// Two parts share the Server:
-//
-// The tools of the catalog: server.go, tools.go and find.go (what is offered), call.go
-// (a call and the requests that wait for it), session.go, peer.go, gate.go, ask.go,
-// form.go and question.go (what humans are asked), progress.go, result.go, message.go
+// What wrapped servers have beside tools is package gateway's, below internal; host.go is all
+// that it needs of the Server. The files here: server.go, tools.go and find.go (what is
+// offered), call.go (a call and the requests that wait for it), session.go, peer.go, gate.go,
+// ask.go, form.go and question.go (what humans are asked), progress.go, result.go, message.go
 // (what clients may send), http.go, stdio.go, pipe.go and lines.go (connections).
-//
-// What wrapped servers have beside tools: gateway.go, served.go and renamed.go (which
-// server has what, by which name), notices.go, watched.go, early.go, opened.go,
-// mailbox.go and streams.go (what servers announce to clients), relist.go and roots.go.
 package mcpserver

@@ -21,7 +21,9 @@ func (s *Server) exact(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if err != nil || result == nil {
 			return result, coded(ofCursor(method, r, err))
 		}
-		return verbatim.Result(result, verbatim.Entries{Tool: s.extraOf, Prompt: s.gateway.promptFields, Resource: s.gateway.resourceFields, Template: s.gateway.templateFields}), nil
+		of := s.gateway.Entries()
+		of.Tool = s.extraOf
+		return verbatim.Result(result, of), nil
 	}
 }
 
@@ -80,19 +82,3 @@ func ofCursor(method string, r mcpsdk.Request, err error) error {
 }
 
 func (s *Server) extraOf(t *mcpsdk.Tool) object.Fields { return s.offerOf(t.Name).extra }
-
-func (g *gateway) promptFields(p *mcpsdk.Prompt) object.Fields {
-	return object.Of([]byte(g.promptOf(p.Name).Raw))
-}
-
-func (g *gateway) resourceFields(r *mcpsdk.Resource) object.Fields {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return object.Of([]byte(g.listed.Resources[r.URI]))
-}
-
-func (g *gateway) templateFields(t *mcpsdk.ResourceTemplate) object.Fields {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return object.Of([]byte(g.listed.Templates[t.URITemplate]))
-}

@@ -2,7 +2,9 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +13,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/internal/access"
-	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -70,17 +71,6 @@ func TestAnAnswerIsForItsQuestion(t *testing.T) {
 	}
 }
 
-// A server's extensions are offered where nothing but content has a part in them.
-func TestExtensionsOfServers(t *testing.T) {
-	one := serverOf("a", nil, nil)
-	one.Offers.Capabilities = []byte(`{"extensions":{"io.modelcontextprotocol/ui":{},"io.modelcontextprotocol/tasks":{},"example.org/own":{}}}`)
-	g := gateway{servers: directory.New([]catalog.Server{one})}
-	all := g.extensionsFor(access.Identity{})
-	if _, tasks := all["io.modelcontextprotocol/tasks"]; tasks || len(all) != 2 {
-		t.Errorf("%v", all)
-	}
-}
-
 // What a server changes so that it cannot be offered any more is gone, and said to be left out
 // each time.
 func TestWhatBecomesUnfitIsNotOffered(t *testing.T) {
@@ -121,5 +111,45 @@ func TestWhatBecomesUnfitIsNotOffered(t *testing.T) {
 		if prompts, resources := listed(); prompts != test.fit || resources != test.fit {
 			t.Errorf("%d prompts and %d resources, want %d of each", prompts, resources, test.fit)
 		}
+	}
+}
+
+// What a server has not changed is not announced with what it has.
+func TestOnlyWhatHasChangedIsAnnounced(t *testing.T) {
+	heard := make(chan string, 100)
+	o := &mcpsdk.ClientOptions{
+		ToolListChangedHandler:     func(context.Context, *mcpsdk.ToolListChangedRequest) { heard <- "tools" },
+		PromptListChangedHandler:   func(context.Context, *mcpsdk.PromptListChangedRequest) { heard <- "prompts" },
+		ResourceListChangedHandler: func(context.Context, *mcpsdk.ResourceListChangedRequest) { heard <- "resources" },
+	}
+	s := playedServers(t, &played{}, kept(serverOf("a", []string{"x://1"}, nil)))
+	c := connect(t, s, kinds[0], o)
+	if _, err := c.ListResources(wait.Context(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 4 {
+		s.Notice("a", "", "notifications/tools/list_changed", nil)
+		for got := <-heard; got != "tools"; got = <-heard {
+			if round > 1 { // before, the SDK may still announce the first list
+				t.Errorf("%s are announced, and tools have changed", got)
+			}
+		}
+	}
+}
+
+// Clients of 2026-07-28 never get the error with addresses to open: they get a result,
+// or another error.
+func TestAddressesToOpenForNewerClients(t *testing.T) {
+	p := &played{fails: func(string) *jsonrpc.Error {
+		return &jsonrpc.Error{Code: mcpsdk.CodeURLElicitationRequired, Message: "sign in", Data: json.RawMessage(`{"elicitations":[{"mode":"url","url":"https://x/","elicitationId":"e"}]}`)}
+	}}
+	a := serverOf("a", []string{"x://1"}, nil)
+	said := spoken(t, playedServers(t, p, a), `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"x://1","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	if !strings.Contains(said[0], `"error":{"code":-32603,`) {
+		t.Error(said[0])
+	}
+	said = spoken(t, playedServers(t, p, a), saysInitialize, saysInitialized, `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"x://1"}}`)
+	if !strings.Contains(said[1], `"error":{"code":-32042,`) {
+		t.Error(said[1])
 	}
 }

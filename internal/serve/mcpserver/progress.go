@@ -14,6 +14,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/gateway"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -28,7 +29,7 @@ type pendingRequest struct {
 }
 
 // multiRound is the first version in which servers make no requests.
-const multiRound = "2026-07-28"
+const multiRound = gateway.MultiRound
 
 // attach makes a request the one that gets questions and progress.
 func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *pendingRequest {
@@ -179,7 +180,7 @@ func (c *call) log(e api.Event) {
 		return
 	}
 	if e.Log.Logger == mcpcall.ElicitationComplete {
-		c.s.gateway.completed(c.origin(), e.Log.Data)
+		c.s.gateway.Notice(c.origin(), mcpcall.ElicitationComplete, e.Log.Data)
 		return
 	}
 	params := mcpsdk.LoggingMessageParams{Level: mcpsdk.LoggingLevel(e.Log.Level), Logger: e.Log.Logger, Data: e.Log.Data}

@@ -29,10 +29,11 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 		out := &mcpsdk.CallToolResult{InputRequests: a.asks.Requests, RequestState: a.asks.State}
 		return out, a.asks.In(out)
 	}
-	if failure := s.failureOf(ctx, r, s.entryOf(r.Params.Name), a.result); failure != nil {
+	entry := s.entryOf(r.Params.Name)
+	if failure := s.gateway.Failure(ctx, r, entry, a.result); failure != nil {
 		return nil, failure
 	}
-	return present(renamed(a.result, s.gateway.linksOf(s.entryOf(r.Params.Name))), a.output, r.ProtocolVersion(), a.notes), nil
+	return present(s.gateway.Renamed(entry, a.result), a.output, r.ProtocolVersion(), a.notes), nil
 }
 
 // reply is the answer with the result.

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/gateway"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -90,7 +91,7 @@ type Server struct {
 	requests sync.Map
 	// answering are what was posted in sessions and has no answer yet.
 	answering sync.WaitGroup
-	gateway   gateway
+	gateway   *gateway.Gateway
 	rights    rights
 	short     shortList
 	// handler serves HTTP; closing ends with Close.
@@ -130,12 +131,14 @@ func New(config Config) (*Server, error) {
 		Instructions: instructionsOf(config.Search),
 		Capabilities: &mcpsdk.ServerCapabilities{Tools: &mcpsdk.ToolCapabilities{ListChanged: true}},
 	}
-	s.gateway.into(s, options)
-	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, options)
 	s.closing, s.close = context.WithCancel(context.Background())
+	s.gateway = gateway.New(s.asHost())
+	s.gateway.Declare(options)
+	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, options)
+	s.gateway.Attach(s.sdk)
 	s.handler = s.newHandler()
-	s.sdk.AddReceivingMiddleware(s.survive, s.exact, s.knowOwner, s.rights.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource, s.gateway.holdEarly)
-	s.sdk.AddSendingMiddleware(s.whenChanged, s.byMail, wholeRequests, s.gateway.afterAcknowledged)
+	s.sdk.AddReceivingMiddleware(s.survive, s.exact, s.knowOwner, s.rights.mayDo, s.negotiate, s.knowLevel, s.whenLoaded, s.gateway.Receive, s.untilClosed)
+	s.sdk.AddSendingMiddleware(s.whenChanged, s.gateway.Send, wholeRequests)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {
 		s.short.list()
@@ -171,7 +174,7 @@ func (s *Server) whenLoaded(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if one, is := r.(*mcpsdk.CallToolRequest); is {
 			return s.whenKnown(ctx, one, func() (mcpsdk.Result, error) { return next(ctx, method, r) })
 		}
-		if method == "tools/list" && !s.config.Search || ofServers[method] || watchesResources(r) {
+		if method == "tools/list" && !s.config.Search {
 			select {
 			case <-s.loaded:
 			case <-ctx.Done():
@@ -186,7 +189,7 @@ func (s *Server) whenLoaded(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 // that were listed first: no client has seen others.
 func (s *Server) whenChanged(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		if listChanges[method] && !s.changed.Load() {
+		if gateway.IsListChange(method) && !s.changed.Load() {
 			return nil, nil
 		}
 		return next(ctx, method, r)
@@ -213,7 +216,7 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 	s.reload.Lock()
 	defer s.reload.Unlock()
 	tools, problems := s.config.Tools(ctx)
-	s.gateway.knowServers()
+	s.gateway.Describe()
 	fresh := map[string]offer{}
 	for _, t := range tools {
 		o, err := s.newOffer(t)
@@ -224,12 +227,22 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 		fresh[t.Name] = o
 	}
 	s.offer(fresh)
-	ofServers := s.gateway.offerServers()
+	ofServers := s.gateway.Offer()
+	s.hasChanged(s.config.Servers != nil)
 	before := s.warned
 	s.warned = map[string]bool{}
 	s.warn(before, "not all tools are offered as they are configured", problems)
 	s.warn(before, "a server is not offered as it is", ofServers)
 	return append(problems, ofServers...)
+}
+
+// hasChanged notes, once the first list was loaded, whether what is offered has changed.
+func (s *Server) hasChanged(has bool) {
+	select {
+	case <-s.loaded:
+		s.changed.Store(s.changed.Load() || has)
+	default:
+	}
 }
 
 // warn logs the problems that the last reload did not have.
@@ -248,11 +261,7 @@ func (s *Server) offer(fresh map[string]offer) {
 	defer s.mu.Unlock()
 	before := s.offered
 	s.offered = fresh
-	select {
-	case <-s.loaded:
-		s.changed.Store(s.changed.Load() || !maps.EqualFunc(before, fresh, func(a, b offer) bool { return a.raw == b.raw }))
-	default:
-	}
+	s.hasChanged(!maps.EqualFunc(before, fresh, func(a, b offer) bool { return a.raw == b.raw }))
 	for _, name := range slices.Sorted(maps.Keys(fresh)) {
 		if fresh[name].raw != before[name].raw {
 			s.list(fresh[name])
@@ -305,11 +314,7 @@ func (s *Server) know(ctx context.Context, name string) error {
 	defer s.mu.Unlock()
 	if _, known := s.offered[name]; !known {
 		s.offered[name] = o
-		select {
-		case <-s.loaded:
-			s.changed.Store(true)
-		default:
-		}
+		s.hasChanged(true)
 		s.list(o)
 	}
 	return nil

@@ -23,6 +23,8 @@ import (
 type session struct {
 	gate gate
 	id   string // as turns have it
+	// sdk is the SDK's; nil if it is loose, or of no client.
+	sdk *mcpsdk.ServerSession
 	// approvals is the name that approvals are kept by; empty keeps none.
 	approvals string
 	peer      Peer
@@ -78,7 +80,7 @@ func (s *Server) sessionOf(ctx context.Context, r *mcpsdk.CallToolRequest) (foun
 	s.about(r.Session, func(k *known) {
 		if k.session == nil {
 			k.session = s.newSession(r.Session.ID(), peerOf(ctx))
-			k.session.approvals = rand.Text()
+			k.session.sdk, k.session.approvals = r.Session, rand.Text()
 		}
 		found = k.session
 	})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/gateway"
 )
 
 // spoken are the answers to lines over a pipe, each of which is sent once the one before is
@@ -87,7 +89,7 @@ func TestASecondInitialize(t *testing.T) {
 // has asked for: a human is asked by a request of the server's.
 func TestAVersionThatIsNotAgreedTo(t *testing.T) {
 	for asked, agreed := range map[string]string{
-		"2026-07-28": lastFormer, "DRAFT-2026-v1": lastFormer, "2099-01-01": lastFormer, "1999-01-01": lastFormer, "2025-06-18": "2025-06-18",
+		"2026-07-28": gateway.LastFormer, "DRAFT-2026-v1": gateway.LastFormer, "2099-01-01": gateway.LastFormer, "1999-01-01": gateway.LastFormer, "2025-06-18": "2025-06-18",
 	} {
 		said := spoken(t, newServer(t, setup{}),
 			strings.NewReplacer("2025-11-25", asked, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`).Replace(saysInitialize), saysInitialized,
@@ -152,13 +154,14 @@ func TestErrorsOfServersAreWhole(t *testing.T) {
 // A client never sees how a URI that no server lists gets to the one that is asked for it.
 func TestUnlistedURIs(t *testing.T) {
 	for _, uri := range []string{"x://unlisted", "y://a b?c=%20&d#e", "no scheme \u00e9\"", "", "%zz"} {
-		read := `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":` + string(source{uri: uri}.params()) + `}`
+		params, _ := json.Marshal(map[string]string{"uri": uri})
+		read := `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":` + string(params) + `}`
 		p := &played{}
 		if said := spoken(t, playedServers(t, p, serverOf("a", []string{"x://1"}, nil)), saysInitialize, saysInitialized, read); p.times("a:resources/read "+uri) != 1 {
 			t.Errorf("%q: asked %q, said %s", uri, p.asked, said[1])
 		}
 		said := spoken(t, playedServers(t, &played{}), saysInitialize, saysInitialized, read)
-		if want := `"error":{"code":-32002,"message":"Resource not found","data":` + string(source{uri: uri}.params()); !strings.Contains(said[1], want) {
+		if want := `"error":{"code":-32002,"message":"Resource not found","data":` + string(params); !strings.Contains(said[1], want) {
 			t.Errorf("no server: %s, want %s", said[1], want)
 		}
 	}

@@ -97,7 +97,7 @@ func (s *Server) newOffer(t catalog.Tool) (offer, error) {
 		return offer{}, &catalog.HeldError{Tool: t}
 	}
 	tool := toolOf(t)
-	renamedMeta(tool.Meta, s.gateway.linksOf(t.Entry.Name))
+	s.gateway.RenameMeta(t.Entry.Name, tool.Meta)
 	if err := acceptable(tool); err != nil {
 		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
 	}

@@ -132,7 +132,7 @@ type (
 	}
 )
 
-func (e *writtenTools) MarshalJSON() ([]byte, error) { return e.fields.Over(e.ListToolsResult) }
+func (e *writtenTools) MarshalJSON() ([]byte, error)   { return e.fields.Over(e.ListToolsResult) }
 func (e *writtenPrompts) MarshalJSON() ([]byte, error) { return e.fields.Over(e.ListPromptsResult) }
 
 func (e *writtenResources) MarshalJSON() ([]byte, error) { return e.fields.Over(e.ListResourcesResult) }
@@ -140,7 +140,7 @@ func (e *writtenResources) MarshalJSON() ([]byte, error) { return e.fields.Over(
 func (e *writtenTemplates) MarshalJSON() ([]byte, error) {
 	return e.fields.Over(e.ListResourceTemplatesResult)
 }
-func (e *writtenCall) MarshalJSON() ([]byte, error) { return e.fields.Over(e.CallToolResult) }
+func (e *writtenCall) MarshalJSON() ([]byte, error)   { return e.fields.Over(e.CallToolResult) }
 func (e *writtenPrompt) MarshalJSON() ([]byte, error) { return e.fields.Over(e.GetPromptResult) }
 
 func (e *writtenResource) MarshalJSON() ([]byte, error)   { return e.fields.Over(e.ReadResourceResult) }

@@ -1,4 +1,4 @@
-package mcpserver
+package gateway
 
 import (
 	"context"
@@ -22,46 +22,36 @@ func asCall[P mcpsdk.Params](r *mcpsdk.ServerRequest[P], p mcpsdk.CallToolParams
 	return &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &p}
 }
 
-// entryOf is the entry whose server a call is for, if it is for one.
-func (s *Server) entryOf(name string) string {
-	if entry, _, is := strings.Cut(name, ":"); is {
-		return entry
-	}
-	return s.offerOf(name).entry
-}
-
-// origin is where the server of a call is.
-func (c *call) origin() origin {
-	return c.s.originFor(c.s.entryOf(c.made.Tool), c.session.peer.Identity)
+// answer is what comes of a request to a wrapped server: a result, or what is asked for.
+type answer struct {
+	result *api.Result
+	asks   *verbatim.Inputs
 }
 
 // request makes a supervised call of a request to a wrapped server.
-func (g *gateway) request(ctx context.Context, like *mcpsdk.CallToolRequest, entry, method string, params any) (reply, error) {
+func (g *Gateway) request(ctx context.Context, like *mcpsdk.CallToolRequest, entry, method string, params any) (answer, error) {
 	mayAsk := method == catalog.GetPrompt || method == catalog.ReadResource // the protocol has no such answer to others
 	raw, err := json.Marshal(params)
 	if err != nil {
-		return reply{}, fmt.Errorf("bug: parameters cannot be written: %w", err)
+		return answer{}, fmt.Errorf("bug: parameters cannot be written: %w", err)
 	}
 	own := *like.Params
 	own.Name, own.Arguments = catalog.RequestName(entry, method), raw
 	like.Params = &own
-	a, err := g.s.make(ctx, like, mayAsk)
-	if err != nil || a.asks != nil {
-		return a, err
+	result, asks, err := g.host.Call(ctx, like, mayAsk)
+	if err != nil || asks != nil {
+		return answer{result, asks}, err
 	}
-	if failure := g.s.failureOf(ctx, like, entry, a.result); failure != nil {
-		return a, failure
+	if err = g.Failure(ctx, like, entry, result); err == nil && !result.OK() {
+		err = g.failed(result)
 	}
-	if !a.result.OK() {
-		return a, failed(a.result)
-	}
-	return a, nil
+	return answer{result, nil}, err
 }
 
 // failed is the error that a request without a result is answered with; the receipt
 // is its data.
-func failed(r *api.Result) error {
-	data, _ := json.Marshal(map[string]json.RawMessage{executionKey: receipt(r)})
+func (g *Gateway) failed(r *api.Result) error {
+	data, _ := json.Marshal(map[string]json.RawMessage{verbatim.ReceiptKey: g.host.Receipt(r)})
 	code := int64(jsonrpc.CodeInternalError)
 	if r.Status == api.StatusInvalidArgs {
 		code = jsonrpc.CodeInvalidParams
@@ -69,7 +59,7 @@ func failed(r *api.Result) error {
 	return &jsonrpc.Error{Code: code, Message: r.Message, Data: data}
 }
 
-func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mcpsdk.GetPromptResult, error) {
+func (g *Gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mcpsdk.GetPromptResult, error) {
 	p := r.Params
 	offer := g.promptFor(ctx, p.Name, catalog.GetPrompt)
 	if offer.Entry == "" {
@@ -113,7 +103,7 @@ func decodeAnswer(r *api.Result, field string, into any) error {
 }
 
 // renamedMessages are a prompt's messages with the URIs that clients know.
-func (g *gateway) renamedMessages(entry string, messages json.RawMessage) json.RawMessage {
+func (o *offers) renamedMessages(entry string, messages json.RawMessage) json.RawMessage {
 	list := []json.RawMessage{}
 	_ = json.Unmarshal(messages, &list) // as getPrompt has just done
 	for i, one := range list {
@@ -123,7 +113,7 @@ func (g *gateway) renamedMessages(entry string, messages json.RawMessage) json.R
 			Resource struct{ URI string }
 		}
 		_ = json.Unmarshal(content, &said)
-		switch uri, inner := g.shownBy(entry, said.URI), g.shownBy(entry, said.Resource.URI); {
+		switch uri, inner := o.clientURI(entry, said.URI), o.clientURI(entry, said.Resource.URI); {
 		case uri != said.URI:
 			content = object.With(content, "uri", uri)
 		case inner != said.Resource.URI:
@@ -139,17 +129,15 @@ func (g *gateway) renamedMessages(entry string, messages json.RawMessage) json.R
 
 // promptOf is the prompt that clients know by a name; its Entry is empty if no
 // prompt has the name.
-func (g *gateway) promptOf(name string) directory.Prompt {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.listed.Prompts[name]
+func (o *offers) promptOf(name string) directory.Prompt {
+	return o.listing().Prompts[name]
 }
 
 // promptFor is promptOf for the sender of a request of the method. There is no prompt to
 // them that is kept from them.
-func (g *gateway) promptFor(ctx context.Context, name, method string) directory.Prompt {
-	offer := g.promptOf(name)
-	if !g.s.rights.identity(ctx).MayUse(catalog.RequestName(offer.Entry, method)) {
+func (o *offers) promptFor(ctx context.Context, name, method string) directory.Prompt {
+	offer := o.promptOf(name)
+	if !o.host.Identity(ctx).MayUse(catalog.RequestName(offer.Entry, method)) {
 		return directory.Prompt{}
 	}
 	return offer
@@ -161,29 +149,29 @@ func unknownPrompt(name string) error {
 }
 
 // linksOf is how an entry's URIs are written for clients; nil for one of no server.
-func (g *gateway) linksOf(entry string) func(string) string { return g.known().Links(entry) }
+func (o *offers) linksOf(entry string) func(string) string { return o.known().Links(entry) }
 
-// shownBy is what clients know a URI of an entry's server by.
-func (g *gateway) shownBy(entry, uri string) string {
-	if rename := g.linksOf(entry); rename != nil {
+// clientURI is what clients know a URI of an entry's server by.
+func (o *offers) clientURI(entry, uri string) string {
+	if rename := o.linksOf(entry); rename != nil {
 		return rename(uri)
 	}
 	return uri
 }
 
-// ownerFor is the entry that a URI is read from for who sends a request, and its server's
-// own URI. Servers whose resources are kept from them are as if they were not there.
-func (g *gateway) ownerFor(ctx context.Context, uri string) (entry, own string, err error) {
-	server, own := g.usedBy(g.s.rights.identity(ctx)).Owner(uri)
+// ownerFor resolves a client's URI to the entry whose server has it, and to that server's own
+// URI. Servers whose resources are kept from them are as if they were not there.
+func (o *offers) ownerFor(ctx context.Context, uri string) (entry, own string, err error) {
+	server, own := o.usedBy(o.host.Identity(ctx)).Owner(uri)
 	if server == nil {
 		return "", "", noResource(uri)
 	}
 	return server.Entry.Name, own, nil
 }
 
-func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest) (*mcpsdk.ReadResourceResult, error) {
+func (g *Gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest) (*mcpsdk.ReadResourceResult, error) {
 	p := r.Params
-	asked := meantBy(p.URI)
+	asked := requestedURI(p.URI)
 	entry, own, err := g.ownerFor(ctx, asked)
 	if err != nil {
 		return nil, notFound(err, asked, r.ProtocolVersion())
@@ -220,12 +208,12 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 
 // contentsOf is a part of a resource. A text stands where the call's limit on output
 // has left something out.
-func (g *gateway) contentsOf(entry, asked string, c api.Content) json.RawMessage {
+func (o *offers) contentsOf(entry, asked string, c api.Content) json.RawMessage {
 	if c.Type != "resource" {
 		raw, _ := json.Marshal(map[string]any{"uri": asked, "mimeType": "text/plain", "text": c.Text, "_meta": map[string]any{truncatedKey: true}})
 		return raw
 	}
-	c.URI = g.shownBy(entry, c.URI)
+	c.URI = o.clientURI(entry, c.URI)
 	raw, _ := json.Marshal(verbatim.BlockFields(c)["resource"]) // of texts, bytes, and what was decoded from JSON
 	return raw
 }
@@ -253,7 +241,7 @@ func notFound(err error, uri, version string) error {
 		own.Data, _ = json.Marshal(map[string]string{"uri": uri}) // text always can be
 	}
 	own.Code = codeNoResource
-	if version >= multiRound {
+	if version >= MultiRound {
 		own.Code = jsonrpc.CodeInvalidParams
 	}
 	return &own
@@ -271,7 +259,7 @@ func namesResource(e *jsonrpc.Error) bool {
 // codeNoResource is that of a resource that is not there, before 2026-07-28.
 const codeNoResource = -32002
 
-func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcpsdk.CompleteResult, error) {
+func (g *Gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcpsdk.CompleteResult, error) {
 	p := r.Params
 	if p.Ref == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref is missing: name a prompt or a resource template"}
@@ -286,7 +274,7 @@ func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 	default:
 		var err error
 		if entry, ref.URI, err = g.ownerFor(ctx, ref.URI); err != nil {
-			return nil, notFound(err, p.Ref.URI, multiRound) // a wrong ref is a wrong parameter in each version
+			return nil, notFound(err, p.Ref.URI, MultiRound) // a wrong ref is a wrong parameter in each version
 		}
 	}
 	params := map[string]any{"ref": ref, "argument": p.Argument}

@@ -1,4 +1,4 @@
-package mcpserver
+package gateway
 
 import (
 	"context"
@@ -17,34 +17,33 @@ const (
 	maxRelistPause = 32 * time.Second
 )
 
-// again has something done by one at a time: for all who want it done meanwhile it is
-// done once more.
-type again struct{ runs, more bool }
+// coalescer runs a task on one goroutine; requests during a run cause one more run.
+type coalescer struct{ running, requested bool }
 
-// begin says whether the caller is to do it.
-func (a *again) begin() bool {
-	begins := !a.runs
-	a.runs, a.more = true, !begins
+// begin requests a run, and says whether the caller is to make it.
+func (c *coalescer) begin() bool {
+	begins := !c.running
+	c.running, c.requested = true, !begins
 	return begins
 }
 
-// goesOn says, to who has done it, whether it is to be done once more.
-func (a *again) goesOn() bool {
-	a.runs, a.more = a.more, false
-	return a.runs
+// next reports whether there were requests during the run.
+func (c *coalescer) next() bool {
+	c.running, c.requested = c.requested, false
+	return c.running
 }
 
 // relisted is a server that has announced changes of its lists.
 type relisted struct {
-	again
+	coalescer
 	announced map[string]bool // methods, ever
 	unsent    map[string]bool // those that clients have not heard
 }
 
 // listChanged lists the entry's server anew and tells clients, also where nothing
 // that they see has changed: it is what the server says.
-func (g *gateway) listChanged(entry string, methods ...string) {
-	if g.s.config.Renew == nil || len(methods) == 0 {
+func (g *Gateway) listChanged(entry string, methods ...string) {
+	if g.host.Renew == nil || len(methods) == 0 {
 		return
 	}
 	g.mu.Lock()
@@ -58,12 +57,12 @@ func (g *gateway) listChanged(entry string, methods ...string) {
 		r.announced[method], r.unsent[method] = true, true
 	}
 	if r.begin() {
-		g.s.soon(func() { g.relist(entry, r) })
+		g.host.Go(func() { g.relist(entry, r) })
 	}
 }
 
 // listsEnded is listChanged for the lists of a process that has ended.
-func (g *gateway) listsEnded(entry string) {
+func (g *Gateway) listsEnded(entry string) {
 	g.mu.Lock()
 	var methods []string
 	if r := g.relisted[entry]; r != nil {
@@ -73,52 +72,51 @@ func (g *gateway) listsEnded(entry string) {
 	g.listChanged(entry, methods...)
 }
 
-func (g *gateway) relist(entry string, r *relisted) {
+func (g *Gateway) relist(entry string, r *relisted) {
 	for more := true; more; {
 		g.mu.Lock()
 		methods := slices.Sorted(maps.Keys(r.unsent))
 		clear(r.unsent)
 		g.mu.Unlock()
 		g.renew(entry)
-		g.s.Reload(g.s.closing)
+		g.host.Reload()
 		g.subscribeLost(entry)
-		g.s.changed.Store(true)
 		for _, method := range methods {
-			g.showAgain(method)
+			g.announce(method)
 		}
-		g.rest(relistPause)
-		more = g.goesOn(&r.again)
+		g.pause(relistPause)
+		more = g.next(&r.coalescer)
 	}
 }
 
-// goesOn says, to who has done it, whether it is to be done once more.
-func (g *gateway) goesOn(a *again) bool {
+// next reports whether there is one more run to make.
+func (g *Gateway) next(c *coalescer) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return a.goesOn() && g.s.closing.Err() == nil
+	return c.next() && g.host.Closing.Err() == nil
 }
 
 // renew has the lists taken. They stay as they were if that fails in the end.
-func (g *gateway) renew(entry string) {
+func (g *Gateway) renew(entry string) {
 	for pause := relistPause; ; pause *= 2 {
-		ctx, cancel := context.WithTimeout(g.s.closing, maxRelist)
-		err := g.s.config.Renew(ctx, entry)
+		ctx, cancel := context.WithTimeout(g.host.Closing, maxRelist)
+		err := g.host.Renew(ctx, entry)
 		cancel()
-		if err == nil || g.s.closing.Err() != nil {
+		if err == nil || g.host.Closing.Err() != nil {
 			return
 		}
-		g.s.config.Logger.Warn("a server has announced other lists, and those from before stand", "server", entry, "why", err)
+		g.host.Logger.Warn("a server has announced other lists, and those from before stand", "server", entry, "why", err)
 		if pause > maxRelistPause {
 			return
 		}
-		g.rest(pause)
+		g.pause(pause)
 	}
 }
 
-// rest waits, unless the server closes.
-func (g *gateway) rest(pause time.Duration) {
+// pause waits, unless the server closes.
+func (g *Gateway) pause(d time.Duration) {
 	select {
-	case <-time.After(pause):
-	case <-g.s.closing.Done():
+	case <-time.After(d):
+	case <-g.host.Closing.Done():
 	}
 }

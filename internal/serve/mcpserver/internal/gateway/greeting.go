@@ -1,13 +1,11 @@
-package mcpserver
+package gateway
 
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/access"
@@ -25,35 +23,16 @@ var greetingTimes = map[string]time.Duration{"initialize": 2 * time.Second, "ser
 // maxInstructionBytes bounds what all servers together tell models.
 const maxInstructionBytes = 32 << 10
 
-// begun says whether a session is that already: its client has said who it is.
-func begun(r mcpsdk.Request) bool {
-	one, is := r.GetSession().(*mcpsdk.ServerSession)
-	return is && one.InitializeParams() != nil
-}
-
-// settle has a session be of the version that the SDK agrees to, where a client has asked
-// for another one that initialize cannot begin: the SDK keeps what was asked for.
-func settle(r mcpsdk.Request) {
-	p, is := r.GetParams().(*mcpsdk.InitializeParams)
-	if is && p != nil && (p.ProtocolVersion >= multiRound || !slices.Contains(mcpsdk.SupportedProtocolVersions(), p.ProtocolVersion)) {
-		p.ProtocolVersion = lastFormer
-	}
-}
-
 // greet adds what wrapped servers say of themselves to what clients are told at first:
 // their instructions, and the extensions of the protocol that they have. They are told once.
-func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+func (g *Gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		if method == "initialize" && begun(r) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session has begun already: initialize begins one, and comes once"}
-		}
-		settle(r)
 		wait, greets := greetingTimes[method]
-		if g.s.config.Servers == nil || !greets {
+		if g.host.Servers == nil || !greets {
 			return next(ctx, method, r)
 		}
 		select {
-		case <-g.s.loaded:
+		case <-g.host.Loaded:
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -62,7 +41,7 @@ func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if err != nil { // what is behind the result then is nil
 			return nil, err
 		}
-		who := g.s.rights.identity(ctx)
+		who := g.host.Identity(ctx)
 		switch said := result.(type) {
 		case *mcpsdk.InitializeResult:
 			said.Instructions += g.instructionsFor(who)
@@ -76,10 +55,10 @@ func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 }
 
 // usedBy are the servers whose requests somebody may make.
-func (g *gateway) usedBy(who access.Identity) (list directory.Directory) {
-	servers := g.known()
+func (o *offers) usedBy(who access.Identity) (list directory.Directory) {
+	servers := o.known()
 	if len(servers) == 0 { // not all are described yet
-		servers = directory.New(g.s.config.Servers())
+		servers = directory.New(o.host.Servers())
 	}
 	for _, one := range servers {
 		if who.MayUse(catalog.RequestName(one.Entry.Name, catalog.ReadResource)) {
@@ -90,15 +69,15 @@ func (g *gateway) usedBy(who access.Identity) (list directory.Directory) {
 }
 
 // known are the servers that were described at the last reload.
-func (g *gateway) known() directory.Directory {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.servers
+func (o *offers) known() directory.Directory {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.servers
 }
 
-func (g *gateway) instructionsFor(who access.Identity) string {
+func (o *offers) instructionsFor(who access.Identity) string {
 	all := &strings.Builder{}
-	for _, w := range g.usedBy(who) {
+	for _, w := range o.usedBy(who) {
 		text := strings.TrimSpace(w.Offers.GetInstructions())
 		if text == "" {
 			continue
@@ -120,24 +99,24 @@ const (
 	extensionUI     = extensionsOfMCP + "ui"
 )
 
-// passedOn says whether an extension is, from servers to clients and the other way. MCP's
+// PassesOn says whether an extension is passed on, from servers to clients and the other way. MCP's
 // own are only where nothing but content has a part in them: others have methods, which
 // are not passed on.
-func passedOn(name string) bool {
+func PassesOn(name string) bool {
 	return name == extensionUI || !strings.HasPrefix(name, extensionsOfMCP)
 }
 
 // extensionsFor are those of all servers; of one that several have, the first server's
 // settings.
-func (g *gateway) extensionsFor(who access.Identity) map[string]any {
+func (o *offers) extensionsFor(who access.Identity) map[string]any {
 	all := map[string]any{}
-	for _, w := range g.usedBy(who) {
+	for _, w := range o.usedBy(who) {
 		var declared struct {
 			Extensions map[string]json.RawMessage `json:"extensions"`
 		}
 		_ = json.Unmarshal(w.Offers.GetCapabilities(), &declared)
 		for name, settings := range declared.Extensions {
-			if _, taken := all[name]; !taken && passedOn(name) && object.Is(settings) {
+			if _, taken := all[name]; !taken && PassesOn(name) && object.Is(settings) {
 				all[name] = settings
 			}
 		}

@@ -1,4 +1,4 @@
-package mcpserver
+package gateway
 
 import (
 	"context"
@@ -22,29 +22,29 @@ func TestALostSubscription(t *testing.T) {
 		}
 		return nil
 	}}
-	s := playedServers(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
+	s := play(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
 	var u updates
-	if err := connect(t, s, kinds[0], u.options()).Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://1"}); err != nil {
+	if err := s.connect(t, kinds[0], "", u.options()).Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://1"}); err != nil {
 		t.Fatal(err)
 	}
 	asked := func() int { return p.times("a:resources/subscribe x://1") }
 
 	refuses.Store(true)
 	before := asked()
-	s.soon(func() { s.gateway.takeOver(origin{entry: "a"}) })
+	s.soon(func() { s.renewSubscriptions(Origin{Entry: "a"}) })
 	wait.Until(t, "it has refused", func() bool { return asked() > before })
 	refuses.Store(false)
 	u.await(t, "x://1 <nil>")
 
 	refuses.Store(true)
-	if s.gateway.subscribeAgain(source{origin{entry: "a"}, "x://1", false}) {
+	if s.renewSubscription(source{Origin{Entry: "a"}, "x://1", false}) {
 		t.Error("a refused subscription is taken for one")
 	}
 	refuses.Store(false)
-	s.Notice("a", "", "notifications/resources/list_changed", nil)
+	s.Notice(Origin{Entry: "a"}, "notifications/resources/list_changed", nil)
 	u.await(t, "x://1 <nil>", "x://1 <nil>")
 	before = asked()
-	s.gateway.subscribeLost("a")
+	s.subscribeLost("a")
 	if asked() != before {
 		t.Error("a subscription that is there is asked for again")
 	}
@@ -56,7 +56,7 @@ func TestSubscriptionsWaitForServers(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			p := &played{listing: make(chan struct{})}
-			s := playedServers(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
+			s := play(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
 			var came atomic.Bool
 			s.sdk.AddReceivingMiddleware(func(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 				return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
@@ -67,7 +67,7 @@ func TestSubscriptionsWaitForServers(t *testing.T) {
 				}
 			})
 			var u updates
-			c := connect(t, s, k, u.options())
+			c := s.connect(t, k, "", u.options())
 			subscribed := make(chan error, 1)
 			go func() { subscribed <- c.Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://1"}) }()
 			wait.Until(t, "it subscribes", came.Load)
@@ -76,7 +76,7 @@ func TestSubscriptionsWaitForServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			wait.Until(t, "the server is asked", func() bool { return p.times("a:resources/subscribe x://1") > 0 })
-			s.Notice("a", "", resourceUpdated, json.RawMessage(`{"uri":"x://1","_meta":{"n":1}}`))
+			s.Notice(Origin{Entry: "a"}, resourceUpdated, json.RawMessage(`{"uri":"x://1","_meta":{"n":1}}`))
 			u.await(t, "x://1 1")
 		})
 	}
@@ -87,41 +87,18 @@ func TestSubscriptionsWaitForServers(t *testing.T) {
 func TestASubscriptionKeepsItsGeneration(t *testing.T) {
 	for _, k := range kinds[:2] {
 		p := &played{}
-		s := playedServers(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
+		s := play(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
 		var u updates
-		if err := connect(t, s, k, u.options()).Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://1"}); err != nil {
+		if err := s.connect(t, k, "", u.options()).Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://1"}); err != nil {
 			t.Fatal(err)
 		}
 		wait.Until(t, "the server is asked", func() bool { return p.times("a:resources/subscribe x://1") == 1 })
-		s.gateway.takeOver(origin{entry: "a"})
+		s.renewSubscriptions(Origin{Entry: "a"})
 		u.await(t, "x://1 <nil>")
 		p.mu.Lock()
-		if want := map[bool]int{true: 2}[k.version < multiRound]; len(p.asked) != 2 || p.former != want {
+		if want := map[bool]int{true: 2}[k.version < MultiRound]; len(p.asked) != 2 || p.former != want {
 			t.Errorf("%s: %d of %q are for clients before 2026-07-28, want %d", k.name, p.former, p.asked, want)
 		}
 		p.mu.Unlock()
-	}
-}
-
-// What a server has not changed is not announced with what it has.
-func TestOnlyWhatHasChangedIsAnnounced(t *testing.T) {
-	heard := make(chan string, 100)
-	o := &mcpsdk.ClientOptions{
-		ToolListChangedHandler:     func(context.Context, *mcpsdk.ToolListChangedRequest) { heard <- "tools" },
-		PromptListChangedHandler:   func(context.Context, *mcpsdk.PromptListChangedRequest) { heard <- "prompts" },
-		ResourceListChangedHandler: func(context.Context, *mcpsdk.ResourceListChangedRequest) { heard <- "resources" },
-	}
-	s := playedServers(t, &played{}, kept(serverOf("a", []string{"x://1"}, nil)))
-	c := connect(t, s, kinds[0], o)
-	if _, err := c.ListResources(wait.Context(t), nil); err != nil {
-		t.Fatal(err)
-	}
-	for round := range 4 {
-		s.Notice("a", "", "notifications/tools/list_changed", nil)
-		for got := <-heard; got != "tools"; got = <-heard {
-			if round > 1 { // before, the SDK may still announce the first list
-				t.Errorf("%s are announced, and tools have changed", got)
-			}
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package mcpserver
+package gateway
 
 import (
 	"context"
@@ -18,12 +18,12 @@ import (
 // what a server says of another one's reaches nobody.
 func TestCompletionsAreForWhoWasAsked(t *testing.T) {
 	for _, k := range []kind{kinds[0], kinds[2]} {
-		s := playedServers(t, &played{})
+		s := play(t, &played{})
 		var mu sync.Mutex
 		heard := map[string][]string{}
 		sessions := map[string]*mcpsdk.ServerSession{}
 		for _, name := range []string{"first", "second"} {
-			connect(t, s, k, &mcpsdk.ClientOptions{ElicitationCompleteHandler: func(_ context.Context, r *mcpsdk.ElicitationCompleteNotificationRequest) {
+			s.connect(t, k, "", &mcpsdk.ClientOptions{ElicitationCompleteHandler: func(_ context.Context, r *mcpsdk.ElicitationCompleteNotificationRequest) {
 				mu.Lock()
 				defer mu.Unlock()
 				heard[name] = append(heard[name], r.Params.ElicitationID)
@@ -36,9 +36,9 @@ func TestCompletionsAreForWhoWasAsked(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		asked := func(name, entry, id string) { s.gateway.asksToOpen(ended, sessions[name], origin{entry: entry}, id) }
+		asked := func(name, entry, id string) { s.AskedToOpen(ended, sessions[name], Origin{Entry: entry}, id) }
 		complete := func(entry, id string) {
-			s.Notice(entry, "", mcpcall.ElicitationComplete, json.RawMessage(fmt.Sprintf(`{"elicitationId":%q}`, id)))
+			s.Notice(Origin{Entry: entry}, mcpcall.ElicitationComplete, json.RawMessage(fmt.Sprintf(`{"elicitationId":%q}`, id)))
 		}
 		asked("first", "a", "e-1")
 		asked("second", "b", "e-2")
@@ -66,7 +66,7 @@ func TestCompletionsAreForWhoWasAsked(t *testing.T) {
 		for i := range 2 * maxOpened {
 			asked("first", "a", fmt.Sprint(i))
 		}
-		if list := s.gateway.opened[sessions["first"]]; len(list) != maxOpened || !list[0].is(origin{entry: "a"}, fmt.Sprint(maxOpened)) {
+		if list := s.opened[sessions["first"]]; len(list) != maxOpened || !list[0].is(Origin{Entry: "a"}, fmt.Sprint(maxOpened)) {
 			t.Errorf("%d are remembered", len(list))
 		}
 	}

@@ -1,4 +1,4 @@
-package mcpserver
+package gateway
 
 import (
 	"context"
@@ -15,23 +15,15 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
-// origin is where a server is: the kept process of an entry, for all or, where an identity
+// Origin is where a server is: the kept process of an entry, for all or, where an identity
 // has its own, for one share.
-type origin struct{ entry, share string }
-
-// originFor returns where an entry's server is for an identity.
-func (s *Server) originFor(entry, identity string) origin {
-	if s.config.Share == nil {
-		return origin{entry: entry}
-	}
-	return origin{entry, s.config.Share(identity)}
-}
+type Origin struct{ Entry, Share string }
 
 // source is a resource of an entry's server, by the server's own URI. A subscription is
 // to a source: what a client's URI leads to depends on who asks, and on what the
 // servers list at that time.
 type source struct {
-	origin
+	Origin
 	uri string
 	// former is for a client before 2026-07-28: a kept server that speaks both
 	// generations has a process for each.
@@ -43,11 +35,8 @@ func (s source) client() json.RawMessage {
 	if !s.former {
 		return nil
 	}
-	return mcpcall.Client{Protocol: lastFormer}.JSON()
+	return mcpcall.Client{Protocol: LastFormer}.JSON()
 }
-
-// lastFormer is the newest version of the older generation.
-const lastFormer = "2025-11-25"
 
 // params are those of requests about it.
 func (s source) params() json.RawMessage {
@@ -55,12 +44,12 @@ func (s source) params() json.RawMessage {
 	return raw
 }
 
-// below is what of another source's URI is behind this one's, where that is part of this:
-// a server may announce a file of a folder that is watched.
+// below returns the rest of the other URI, if it lies below this one: a server may announce a
+// file of a folder that is watched.
 func (s source) below(other source) (rest string, is bool) {
 	rest, is = strings.CutPrefix(other.uri, s.uri)
 	part := rest == "" || strings.HasPrefix(rest, "/") || strings.HasSuffix(s.uri, "/")
-	return rest, is && part && s.origin == other.origin
+	return rest, is && part && s.Origin == other.Origin
 }
 
 // watches are the subscriptions of sessions, by the URIs that these know.
@@ -71,6 +60,9 @@ const (
 	maxWatched      = 1024
 	maxWatchedBytes = 8 << 10
 )
+
+// codeBusy is of the codes that JSON-RPC leaves to servers.
+const codeBusy = -32000
 
 // watchers are the URIs by which sessions watch a source, or what it is part of, with
 // what they watch.
@@ -89,7 +81,7 @@ func (w watches) watchers(one source) map[string][]source {
 func (w watches) has(one source) bool {
 	for _, own := range w {
 		for _, of := range own {
-			if of.origin == one.origin && of.uri == one.uri { // to a server of one generation it is the same
+			if of.Origin == one.Origin && of.uri == one.uri { // to a server of one generation it is the same
 				return true
 			}
 		}
@@ -98,10 +90,10 @@ func (w watches) has(one source) bool {
 }
 
 // from are the sources of an origin that sessions watch.
-func (w watches) from(server origin) (list []source) {
+func (w watches) from(server Origin) (list []source) {
 	for _, own := range w {
 		for _, one := range own {
-			if one.origin == server && !slices.Contains(list, one) {
+			if one.Origin == server && !slices.Contains(list, one) {
 				list = append(list, one)
 			}
 		}
@@ -111,10 +103,10 @@ func (w watches) from(server origin) (list []source) {
 
 // watch notes a subscription, and gives the source that the session has watched by
 // this URI before; the zero source is for none.
-func (g *gateway) watch(ctx context.Context, by *mcpsdk.ServerSession, uri string, one source) (before source, err error) {
+func (g *Gateway) watch(ctx context.Context, by *mcpsdk.ServerSession, uri string, one source) (before source, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.s.about(by, func(*known) {}) // whose end forgets it
+	g.host.Track(by)
 	own := g.watched[by]
 	before, known := own[uri]
 	switch {
@@ -125,13 +117,13 @@ func (g *gateway) watch(ctx context.Context, by *mcpsdk.ServerSession, uri strin
 		return source{}, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("this session has subscribed to %d resources, which is the most: end a subscription first", maxWatched)}
 	}
 	own[uri] = one
-	g.subscribes(ctx, uri)
+	g.notePending(ctx, uri)
 	g.streams.add(ctx, uri)
 	return before, nil
 }
 
 // unwatch forgets a session's subscription, and gives its source.
-func (g *gateway) unwatch(by *mcpsdk.ServerSession, uri string) (one source, known bool) {
+func (g *Gateway) unwatch(by *mcpsdk.ServerSession, uri string) (one source, known bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	one, known = g.watched[by][uri]
@@ -140,7 +132,7 @@ func (g *gateway) unwatch(by *mcpsdk.ServerSession, uri string) (one source, kno
 }
 
 // unwatchAll ends the subscriptions of a session that has ended.
-func (g *gateway) unwatchAll(by *mcpsdk.ServerSession) {
+func (g *Gateway) unwatchAll(by *mcpsdk.ServerSession) {
 	g.mu.Lock()
 	own := g.watched[by]
 	delete(g.watched, by)
@@ -150,7 +142,7 @@ func (g *gateway) unwatchAll(by *mcpsdk.ServerSession) {
 }
 
 // isWatched says whether any session watches a source.
-func (g *gateway) isWatched(one source) bool {
+func (g *Gateway) isWatched(one source) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.watched.has(one)
@@ -168,9 +160,9 @@ type update struct {
 }
 
 // updated tells sessions that a source has changed, each by the URI that it knows.
-func (g *gateway) updated(one source, params json.RawMessage) {
+func (g *Gateway) updated(one source, params json.RawMessage) {
 	g.mu.Lock()
-	g.keepEarly(one, params)
+	g.holdPending(one, params)
 	watchers := g.watched.watchers(one)
 	g.mu.Unlock()
 	for uri, sources := range watchers {
@@ -182,17 +174,17 @@ func (g *gateway) updated(one source, params json.RawMessage) {
 }
 
 // update has the SDK deliver one to those who know its source by a URI.
-func (g *gateway) update(uri string, change update, params json.RawMessage) {
+func (g *Gateway) update(uri string, change update, params json.RawMessage) {
 	meta := verbatim.Meta(params)
 	delete(meta, mcpsdk.MetaKeySubscriptionID)
 	meta[updateKey] = change
-	_ = g.s.sdk.ResourceUpdated(g.s.closing, &mcpsdk.ResourceUpdatedNotificationParams{URI: uri, Meta: meta}) // which byMail does not let wait
+	_ = g.sdk.ResourceUpdated(g.host.Closing, &mcpsdk.ResourceUpdatedNotificationParams{URI: uri, Meta: meta}) // which byMail does not let wait
 }
 
 // updateFor is an update as one session gets it; nil where the session watches another
 // source by the same URI, or gets it behind the answer to its request. It shares nothing
 // with those of others, which the SDK goes on to write to.
-func (g *gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.Request {
+func (g *Gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.Request {
 	p, is := r.GetParams().(*mcpsdk.ResourceUpdatedNotificationParams)
 	if !is {
 		return nil
@@ -208,13 +200,18 @@ func (g *gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.R
 	if !known || change.of != of || change.only != nil && change.only != by {
 		return nil
 	}
-	if e := g.early[by][p.URI]; e != nil {
+	if held := g.pending[by][p.URI]; held != nil {
 		raw, _ := json.Marshal(map[string]any{"_meta": own.Meta}) // of what was decoded from JSON
-		e.add(change.rest, raw)
+		held.add(change.rest, raw)
 		return nil
 	}
 	if id := g.streams.idFor(by, p.URI); id != nil { // the SDK's may have ended
 		own.Meta[mcpsdk.MetaKeySubscriptionID] = id
 	}
 	return &mcpsdk.ServerRequest[*mcpsdk.ResourceUpdatedNotificationParams]{Session: by, Params: &own}
+}
+
+// origin is where an entry's server is for the sender of a request.
+func (g *Gateway) origin(ctx context.Context, entry string) Origin {
+	return Origin{entry, g.host.Share(ctx)}
 }

@@ -1,4 +1,4 @@
-package mcpserver
+package gateway
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 const (
@@ -102,15 +104,15 @@ func (m *mailbox) send() {
 }
 
 // byMail sends what is announced to all sessions to each by itself.
-func (s *Server) byMail(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+func (g *Gateway) byMail(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
 		one, ok := r.GetSession().(*mcpsdk.ServerSession)
-		if !ok || !listChanges[method] && method != resourceUpdated {
+		if !ok || !IsListChange(method) && method != resourceUpdated {
 			return next(ctx, method, r)
 		}
 		about := method
 		if method == resourceUpdated {
-			if r = s.gateway.updateFor(one, r); r == nil {
+			if r = g.updateFor(one, r); r == nil {
 				return nil, nil
 			}
 			about += " " + r.GetParams().(*mcpsdk.ResourceUpdatedNotificationParams).URI
@@ -119,20 +121,32 @@ func (s *Server) byMail(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if err != nil {
 			return nil, err
 		}
-		s.mailboxOf(one).put(letter{about: about, bytes: len(raw), send: func() { _, _ = next(context.WithoutCancel(ctx), method, r) }})
+		g.mailboxOf(one).put(letter{about: about, bytes: len(raw), send: func() { _, _ = next(context.WithoutCancel(ctx), method, r) }})
 		return nil, nil
 	}
 }
 
-func (s *Server) mailboxOf(one *mcpsdk.ServerSession) (box *mailbox) {
-	s.about(one, func(k *known) { box = k.mailbox })
+func (g *Gateway) mailboxOf(one *mcpsdk.ServerSession) *mailbox {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	box := g.mailboxes[one]
+	if box == nil {
+		g.host.Track(one)
+		box = &mailbox{overflows: func() {
+			g.host.Logger.Warn("a client does not take what is announced to it: the oldest of that are left out", "client", nameOf(one), "most", maxLetters, "mostBytes", maxLetterBytes)
+		}}
+		g.mailboxes[one] = box
+	}
 	return box
 }
+
+// maxClientBytes bounds what is shown of a client's name.
+const maxClientBytes = 128
 
 // nameOf is what a session's client calls itself.
 func nameOf(one *mcpsdk.ServerSession) string {
 	if p := one.InitializeParams(); p != nil && p.ClientInfo != nil {
-		return cut(p.ClientInfo.Name, maxClientBytes)
+		return text.Bytes(p.ClientInfo.Name, maxClientBytes)
 	}
 	return ""
 }

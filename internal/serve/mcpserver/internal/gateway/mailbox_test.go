@@ -1,4 +1,4 @@
-package mcpserver
+package gateway
 
 import (
 	"fmt"
@@ -97,10 +97,10 @@ func TestMailboxIsBoundedByBytes(t *testing.T) {
 	}
 }
 
-func TestAgain(t *testing.T) {
-	var a again
+func TestCoalescer(t *testing.T) {
+	var a coalescer
 	steps := []struct {
-		begin bool // or goesOn
+		begin bool // or next
 		want  bool
 	}{{true, true}, {true, false}, {true, false}, {false, true}, {false, false}, {true, true}, {false, false}}
 	for i, step := range steps {
@@ -108,7 +108,7 @@ func TestAgain(t *testing.T) {
 		if step.begin {
 			got = a.begin()
 		} else {
-			got = a.goesOn()
+			got = a.next()
 		}
 		if got != step.want {
 			t.Errorf("step %d: %v", i, got)

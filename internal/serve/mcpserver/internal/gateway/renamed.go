@@ -1,4 +1,4 @@
-package mcpserver
+package gateway
 
 import (
 	"encoding/json"
@@ -43,8 +43,10 @@ func renamedIn(raw json.RawMessage, rename func(string) string) json.RawMessage 
 	return object.With(raw, "_meta", meta)
 }
 
-// renamed gives a result's links, resources and pages the URIs that clients know.
-func renamed(r *api.Result, rename func(string) string) *api.Result {
+// Renamed gives the links, resources and pages in a result of an entry's tool the URIs that
+// clients know.
+func (o *offers) Renamed(entry string, r *api.Result) *api.Result {
+	rename := o.linksOf(entry)
 	if rename == nil {
 		return r
 	}
@@ -59,3 +61,6 @@ func renamed(r *api.Result, rename func(string) string) *api.Result {
 	}
 	return &own
 }
+
+// RenameMeta is Renamed for the _meta of an entry's tool, which it changes.
+func (o *offers) RenameMeta(entry string, meta mcpsdk.Meta) { renamedMeta(meta, o.linksOf(entry)) }
