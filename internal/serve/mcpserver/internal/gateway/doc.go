@@ -6,7 +6,7 @@
 // renamed.go (URIs as clients know them), greeting.go (what servers say of themselves).
 //
 // What servers announce: notices.go, mailbox.go (what waits to be sent to a session),
-// subscriptions.go (who watches what), pending.go (updates that come before a subscription's
-// answer), streams.go, renewal.go (subscriptions of a process that has ended), opened.go,
-// relist.go (lists that have changed) and roots.go.
+// subscriptions.go (who watches what, by source.go), subscribe.go, updates.go, pending.go (those
+// that come before a subscription's answer), streams.go, renewal.go (subscriptions of a process
+// that has ended), opened.go, relist.go (lists that have changed) and roots.go.
 package gateway

@@ -65,24 +65,20 @@ type Host struct {
 // goroutine.
 type Gateway struct {
 	offers
-	streams streams
+	subscriptions subscriptions
 
 	mu        sync.Mutex
 	mailboxes map[*mcpsdk.ServerSession]*mailbox
-	watched   watches
-	pending   map[*mcpsdk.ServerSession]map[string]*pendingUpdates // by the URI that is subscribed to
-	opened    map[*mcpsdk.ServerSession][]opened                   // the oldest first
+	opened    map[*mcpsdk.ServerSession][]opened // the oldest first
 	rooted    map[Origin]*rooted
 	relisted  map[string]*relisted // entries whose kept server has announced changes of its lists
-	lost      losses
 }
 
 // New makes a gateway. Declare and Attach follow.
 func New(host Host) *Gateway {
 	g := &Gateway{
-		offers: offers{host: host}, streams: streams{open: map[*mcpsdk.ServerSession]map[string][]*subscribing{}},
-		mailboxes: map[*mcpsdk.ServerSession]*mailbox{}, watched: watches{}, pending: map[*mcpsdk.ServerSession]map[string]*pendingUpdates{},
-		opened: map[*mcpsdk.ServerSession][]opened{}, rooted: map[Origin]*rooted{}, relisted: map[string]*relisted{}, lost: losses{},
+		offers: offers{host: host}, subscriptions: newSubscriptions(),
+		mailboxes: map[*mcpsdk.ServerSession]*mailbox{}, opened: map[*mcpsdk.ServerSession][]opened{}, rooted: map[Origin]*rooted{}, relisted: map[string]*relisted{},
 	}
 	g.get, g.read = g.getPrompt, g.readResource
 	return g
@@ -142,6 +138,6 @@ func (g *Gateway) Forget(one *mcpsdk.ServerSession) {
 	delete(g.mailboxes, one)
 	delete(g.opened, one)
 	g.mu.Unlock()
-	g.unwatchAll(one)
+	g.release(g.subscriptions.forget(one)...)
 	g.forgetRoots(one)
 }

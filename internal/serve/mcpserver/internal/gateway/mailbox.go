@@ -112,7 +112,7 @@ func (g *Gateway) byMail(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		}
 		about := method
 		if method == resourceUpdated {
-			if r = g.updateFor(one, r); r == nil {
+			if r = g.subscriptions.updateFor(one, r); r == nil {
 				return nil, nil
 			}
 			about += " " + r.GetParams().(*mcpsdk.ResourceUpdatedNotificationParams).URI

@@ -36,10 +36,12 @@ func (p *pendingUpdates) add(rest string, params json.RawMessage) {
 
 // subscribing is one request that subscribes, with what it has subscribed to so far.
 type subscribing struct {
-	by     *mcpsdk.ServerSession
-	stream bool // its answer is one
-	id     any  // of the stream, once that has begun; the mu of streams guards it
-	uris   []string
+	session *mcpsdk.ServerSession
+	stream  bool // its answer is one
+
+	// subscriptions guards these.
+	id   any // of the stream, once that has begun
+	uris []string
 }
 
 type subscribingKey struct{}
@@ -52,7 +54,7 @@ func (g *Gateway) holdUpdates(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if !ours || method != "resources/subscribe" && method != "subscriptions/listen" {
 			return next(ctx, method, r)
 		}
-		s := &subscribing{by: by, stream: method == "subscriptions/listen"}
+		s := &subscribing{session: by, stream: method == "subscriptions/listen"}
 		defer g.answered(s)
 		return next(context.WithValue(ctx, subscribingKey{}, s), method, r)
 	}
@@ -62,34 +64,36 @@ func (g *Gateway) holdUpdates(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 func (g *Gateway) afterAcknowledged(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
 		if s, is := ctx.Value(subscribingKey{}).(*subscribing); is && method == "notifications/subscriptions/acknowledged" {
-			g.streams.acknowledged(s, r)
+			g.subscriptions.acknowledged(s, r)
 			defer g.answered(s)
 		}
 		return next(ctx, method, r)
 	}
 }
 
-// notePending notes that a request subscribes to a URI. g is locked.
-func (g *Gateway) notePending(ctx context.Context, uri string) {
-	s, is := ctx.Value(subscribingKey{}).(*subscribing)
+// notePending notes that a request subscribes to a URI. s is locked.
+func (s *subscriptions) notePending(ctx context.Context, uri string) {
+	by, is := ctx.Value(subscribingKey{}).(*subscribing)
 	if !is {
 		return
 	}
-	s.uris = append(s.uris, uri)
-	if g.pending[s.by] == nil {
-		g.pending[s.by] = map[string]*pendingUpdates{}
+	by.uris = append(by.uris, uri)
+	own := s.pending[by.session]
+	if own == nil {
+		own = map[string]*pendingUpdates{}
+		s.pending[by.session] = own
 	}
-	if g.pending[s.by][uri] == nil {
-		g.pending[s.by][uri] = &pendingUpdates{updates: map[string]json.RawMessage{}}
+	if own[uri] == nil {
+		own[uri] = &pendingUpdates{updates: map[string]json.RawMessage{}}
 	}
-	g.pending[s.by][uri].requests++
+	own[uri].requests++
 }
 
-// holdPending keeps an update for those who cannot have it yet. g is locked.
-func (g *Gateway) holdPending(one source, params json.RawMessage) {
-	for by, uris := range g.pending {
+// holdPending keeps an update for those who cannot have it yet. s is locked.
+func (s *subscriptions) holdPending(one source, params json.RawMessage) {
+	for by, uris := range s.pending {
 		for uri, p := range uris {
-			if rest, is := g.watched[by][uri].below(one); is {
+			if rest, is := s.watched[by][uri].below(one); is {
 				p.add(rest, params)
 			}
 		}
@@ -98,31 +102,31 @@ func (g *Gateway) holdPending(one source, params json.RawMessage) {
 
 // answered passes on what was held for a request.
 func (g *Gateway) answered(s *subscribing) {
-	for _, uri := range g.takeURIs(s) {
-		of, updates := g.takePending(s.by, uri)
+	for _, uri := range g.subscriptions.takeURIs(s) {
+		of, updates := g.subscriptions.takePending(s.session, uri)
 		for _, rest := range slices.Sorted(maps.Keys(updates)) {
-			g.update(uri, update{of: of, rest: rest, only: s.by}, updates[rest])
+			g.update(uri, update{of: of, rest: rest, only: s.session}, updates[rest])
 		}
 	}
 }
 
-func (g *Gateway) takeURIs(s *subscribing) (uris []string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	uris, s.uris = s.uris, nil
+func (s *subscriptions) takeURIs(by *subscribing) (uris []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	uris, by.uris = by.uris, nil
 	return uris
 }
 
 // takePending is nothing while another request for the same has no answer.
-func (g *Gateway) takePending(by *mcpsdk.ServerSession, uri string) (of source, updates map[string]json.RawMessage) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p := g.pending[by][uri]
+func (s *subscriptions) takePending(by *mcpsdk.ServerSession, uri string) (of source, updates map[string]json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pending[by][uri]
 	if p.requests--; p.requests > 0 {
 		return of, nil
 	}
-	if delete(g.pending[by], uri); len(g.pending[by]) == 0 {
-		delete(g.pending, by)
+	if delete(s.pending[by], uri); len(s.pending[by]) == 0 {
+		delete(s.pending, by)
 	}
-	return g.watched[by][uri], p.updates
+	return s.watched[by][uri], p.updates
 }

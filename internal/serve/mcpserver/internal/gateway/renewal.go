@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -20,21 +21,15 @@ func (g *Gateway) renewSubscriptions(server Origin) {
 	if g.host.Closing.Err() != nil {
 		return
 	}
-	g.mu.Lock()
-	for _, one := range g.watched.from(server) {
-		g.lost[one] = "nobody has been asked"
-	}
-	g.mu.Unlock()
+	g.subscriptions.loseAll(server)
 	all := g.subscribeLost(server.Entry)
 	g.listsEnded(server.Entry)
 	for pause := relistPause; !all && pause <= maxRelistPause && g.host.Closing.Err() == nil; pause *= 2 {
 		g.pause(pause)
 		all = g.subscribeLost(server.Entry)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, one := range g.lost.of(server.Entry) {
-		g.host.Logger.Warn("a subscription is lost, unless the server announces other lists", "server", one.Entry, "uri", one.uri, "why", g.lost[one])
+	for one, why := range g.subscriptions.lostOf(server.Entry) {
+		g.host.Logger.Warn("a subscription is lost, unless the server announces other lists", "server", one.Entry, "uri", one.uri, "why", why)
 	}
 }
 
@@ -42,22 +37,38 @@ func (g *Gateway) renewSubscriptions(server Origin) {
 // why: it may not have had its own lists then.
 type losses map[source]string
 
-func (l losses) of(entry string) (list []source) {
-	for one := range l {
-		if one.Entry == entry {
-			list = append(list, one)
-		}
+// loseAll notes that the process that announced the changes of all an origin's sources has ended.
+func (s *subscriptions) loseAll(server Origin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.watched.from(server) {
+		s.lost[one] = "nobody has been asked"
 	}
-	return list
+}
+
+// lostOf are an entry's losses.
+func (s *subscriptions) lostOf(entry string) losses {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := maps.Clone(s.lost)
+	maps.DeleteFunc(own, func(one source, _ string) bool { return one.Entry != entry })
+	return own
+}
+
+// renewed notes that a source is announced again, or why it is not.
+func (s *subscriptions) renewed(one source, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.lost, one)
+	if why != "" {
+		s.lost[one] = why
+	}
 }
 
 // subscribeLost tries an entry's losses once more, and says whether none is left.
 func (g *Gateway) subscribeLost(entry string) (all bool) {
-	g.mu.Lock()
-	lost := g.lost.of(entry)
-	g.mu.Unlock()
 	all = true
-	for _, one := range lost {
+	for one := range g.subscriptions.lostOf(entry) {
 		all = g.host.Closing.Err() == nil && g.renewSubscription(one) && all
 	}
 	return all
@@ -67,7 +78,7 @@ func (g *Gateway) subscribeLost(entry string) (all bool) {
 // tells them that it may have changed meanwhile. It is a loss if that is refused.
 func (g *Gateway) renewSubscription(one source) bool {
 	why := ""
-	if g.isWatched(one) {
+	if g.subscriptions.has(one) {
 		result, err := untilKept(func() (*api.Result, error) {
 			return g.callFor(one.Share, one.Entry, catalog.Subscribe, one.params(), one.client())
 		})
@@ -80,12 +91,7 @@ func (g *Gateway) renewSubscription(one source) bool {
 			g.updated(one, nil)
 		}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.lost, one)
-	if why != "" {
-		g.lost[one] = why
-	}
+	g.subscriptions.renewed(one, why)
 	return why == ""
 }
 

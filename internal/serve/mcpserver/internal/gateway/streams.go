@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // streams are those that clients have asked for and not ended, by their sessions and the
 // URIs that they are for, the newest last. The SDK has one for each URI, and ends a
-// subscription with any of them.
-type streams struct {
-	mu   sync.Mutex
-	open map[*mcpsdk.ServerSession]map[string][]*subscribing
-}
+// subscription with any of them. The lock of subscriptions guards them.
+type streams map[*mcpsdk.ServerSession]map[string][]*subscribing
 
 // errStreamed has the SDK keep a subscription.
 var errStreamed = errors.New("another stream of the session is for the same resource")
@@ -29,63 +25,50 @@ func streamOf(ctx context.Context) *subscribing {
 }
 
 // add notes that a request's stream, if it is one, is for a URI.
-func (all *streams) add(ctx context.Context, uri string) {
+func (all streams) add(ctx context.Context, uri string) {
 	s := streamOf(ctx)
 	if s == nil {
 		return
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.open[s.by] == nil {
-		all.open[s.by] = map[string][]*subscribing{}
+	if all[s.session] == nil {
+		all[s.session] = map[string][]*subscribing{}
 	}
-	all.open[s.by][uri] = append(all.open[s.by][uri], s)
+	all[s.session][uri] = append(all[s.session][uri], s)
 }
 
 // end notes that it is no longer, and says whether others of the session are.
-func (all *streams) end(ctx context.Context, uri string) (others bool) {
+func (all streams) end(ctx context.Context, uri string) (others bool) {
 	s := streamOf(ctx)
 	if s == nil {
 		return false
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	own := all.open[s.by]
+	own := all[s.session]
 	rest := slices.DeleteFunc(own[uri], func(other *subscribing) bool { return other == s })
 	if len(rest) > 0 {
 		own[uri] = rest
 		return true
 	}
 	if delete(own, uri); len(own) == 0 {
-		delete(all.open, s.by)
+		delete(all, s.session)
 	}
 	return false
 }
 
-// forget drops those of a session that has ended.
-func (all *streams) forget(by *mcpsdk.ServerSession) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	delete(all.open, by)
-}
-
-// acknowledged notes a stream's id, by which it begins.
-func (all *streams) acknowledged(s *subscribing, r mcpsdk.Request) {
-	if p, is := r.GetParams().(*mcpsdk.SubscriptionsAcknowledgedParams); is {
-		all.mu.Lock()
-		defer all.mu.Unlock()
-		s.id = p.Meta[mcpsdk.MetaKeySubscriptionID]
-	}
-}
-
 // idFor is the id of a session's newest stream that has begun and is for a URI, or nil.
-func (all *streams) idFor(by *mcpsdk.ServerSession, uri string) (id any) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	for _, s := range all.open[by][uri] {
+func (all streams) idFor(by *mcpsdk.ServerSession, uri string) (id any) {
+	for _, s := range all[by][uri] {
 		if s.id != nil {
 			id = s.id
 		}
 	}
 	return id
+}
+
+// acknowledged notes a stream's id, by which it begins.
+func (s *subscriptions) acknowledged(by *subscribing, r mcpsdk.Request) {
+	if p, is := r.GetParams().(*mcpsdk.SubscriptionsAcknowledgedParams); is {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		by.id = p.Meta[mcpsdk.MetaKeySubscriptionID]
+	}
 }

@@ -31,7 +31,8 @@ func (g *Gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the URI has %d bytes: to be subscribed to it may have %d", len(own), maxWatchedBytes)}
 	}
 	one := source{g.origin(ctx, entry), own, r.ProtocolVersion() < MultiRound}
-	before, err := g.watch(ctx, r.Session, r.Params.URI, one)
+	before, err := g.subscriptions.watch(ctx, r.Session, r.Params.URI, one)
+	g.host.Track(r.Session) // behind it, or what is noted after the session has ended would stay
 	if err != nil {
 		return err
 	}
@@ -41,13 +42,13 @@ func (g *Gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 		return a.result, err
 	})
 	if err != nil {
-		g.streams.end(ctx, r.Params.URI)
+		g.subscriptions.endStream(ctx, r.Params.URI)
 	}
 	if before == one {
 		return err
 	}
 	if err != nil {
-		g.unwatch(r.Session, r.Params.URI)
+		g.subscriptions.unwatch(r.Session, r.Params.URI)
 	}
 	g.release(before) // the URI has led elsewhere before
 	return err
@@ -73,20 +74,20 @@ func untilKept(ask func() (*api.Result, error)) (result *api.Result, err error) 
 
 // unsubscribe ends a client's subscription, and the server's with the last one.
 func (g *Gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
-	if g.streams.end(ctx, r.Params.URI) {
+	if g.subscriptions.endStream(ctx, r.Params.URI) {
 		return errStreamed
 	}
-	one, known := g.unwatch(r.Session, r.Params.URI)
+	one, known := g.subscriptions.unwatch(r.Session, r.Params.URI)
 	if !known { // there is nothing to end
 		_, _, err := g.ownerFor(ctx, r.Params.URI)
 		return notFound(err, r.Params.URI, r.ProtocolVersion())
 	}
-	if g.isWatched(one) {
+	if g.subscriptions.has(one) {
 		return nil
 	}
 	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
 	_, err := g.request(context.WithoutCancel(ctx), like, one.Entry, catalog.Unsubscribe, one.params())
-	if g.isWatched(one) {
+	if g.subscriptions.has(one) {
 		g.host.Go(func() { g.renewSubscription(one) })
 	}
 	return err
@@ -94,7 +95,7 @@ func (g *Gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest)
 
 // release has servers end what nobody watches any more.
 func (g *Gateway) release(sources ...source) {
-	sources = slices.DeleteFunc(sources, func(one source) bool { return one == source{} || g.isWatched(one) })
+	sources = slices.DeleteFunc(sources, func(one source) bool { return one == source{} || g.subscriptions.has(one) })
 	if len(sources) > 0 {
 		g.host.Go(func() { g.unsubscribeAll(sources) })
 	}
@@ -108,7 +109,7 @@ func (g *Gateway) unsubscribeAll(sources []source) {
 		if _, err := g.callFor(one.Share, one.Entry, catalog.Unsubscribe, one.params(), one.client()); err != nil {
 			g.host.Logger.Warn("a subscription does not end", "server", one.Entry, "uri", one.uri, "why", err)
 		}
-		if g.isWatched(one) { // since somebody has subscribed meanwhile
+		if g.subscriptions.has(one) { // since somebody has subscribed meanwhile
 			g.renewSubscription(one)
 		}
 	}

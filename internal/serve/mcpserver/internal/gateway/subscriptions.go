@@ -6,51 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
-	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
-
-// Origin is where a server is: the kept process of an entry, for all or, where an identity
-// has its own, for one share.
-type Origin struct{ Entry, Share string }
-
-// source is a resource of an entry's server, by the server's own URI. A subscription is
-// to a source: what a client's URI leads to depends on who asks, and on what the
-// servers list at that time.
-type source struct {
-	Origin
-	uri string
-	// former is for a client before 2026-07-28: a kept server that speaks both
-	// generations has a process for each.
-	former bool
-}
-
-// client is who asks for it again.
-func (s source) client() json.RawMessage {
-	if !s.former {
-		return nil
-	}
-	return mcpcall.Client{Protocol: LastFormer}.JSON()
-}
-
-// params are those of requests about it.
-func (s source) params() json.RawMessage {
-	raw, _ := json.Marshal(map[string]string{"uri": s.uri}) // text always can be
-	return raw
-}
-
-// below returns the rest of the other URI, if it lies below this one: a server may announce a
-// file of a folder that is watched.
-func (s source) below(other source) (rest string, is bool) {
-	rest, is = strings.CutPrefix(other.uri, s.uri)
-	part := rest == "" || strings.HasPrefix(rest, "/") || strings.HasSuffix(s.uri, "/")
-	return rest, is && part && s.Origin == other.Origin
-}
 
 // watches are the subscriptions of sessions, by the URIs that these know.
 type watches map[*mcpsdk.ServerSession]map[string]source
@@ -101,90 +61,85 @@ func (w watches) from(server Origin) (list []source) {
 	return list
 }
 
+// subscriptions are what sessions are subscribed to, and what is held for them.
+type subscriptions struct {
+	mu      sync.Mutex
+	watched watches
+	streams streams
+	pending map[*mcpsdk.ServerSession]map[string]*pendingUpdates // by the URI that is subscribed to
+	lost    losses
+}
+
+func newSubscriptions() subscriptions {
+	return subscriptions{watched: watches{}, streams: streams{}, pending: map[*mcpsdk.ServerSession]map[string]*pendingUpdates{}, lost: losses{}}
+}
+
 // watch notes a subscription, and gives the source that the session has watched by
 // this URI before; the zero source is for none.
-func (g *Gateway) watch(ctx context.Context, by *mcpsdk.ServerSession, uri string, one source) (before source, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.host.Track(by)
-	own := g.watched[by]
+func (s *subscriptions) watch(ctx context.Context, by *mcpsdk.ServerSession, uri string, one source) (before source, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.watched[by]
 	before, known := own[uri]
 	switch {
 	case own == nil:
 		own = map[string]source{}
-		g.watched[by] = own
+		s.watched[by] = own
 	case !known && len(own) == maxWatched:
 		return source{}, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("this session has subscribed to %d resources, which is the most: end a subscription first", maxWatched)}
 	}
 	own[uri] = one
-	g.notePending(ctx, uri)
-	g.streams.add(ctx, uri)
+	s.notePending(ctx, uri)
+	s.streams.add(ctx, uri)
 	return before, nil
 }
 
 // unwatch forgets a session's subscription, and gives its source.
-func (g *Gateway) unwatch(by *mcpsdk.ServerSession, uri string) (one source, known bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	one, known = g.watched[by][uri]
-	delete(g.watched[by], uri)
+func (s *subscriptions) unwatch(by *mcpsdk.ServerSession, uri string) (one source, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, known = s.watched[by][uri]
+	delete(s.watched[by], uri)
 	return one, known
 }
 
-// unwatchAll ends the subscriptions of a session that has ended.
-func (g *Gateway) unwatchAll(by *mcpsdk.ServerSession) {
-	g.mu.Lock()
-	own := g.watched[by]
-	delete(g.watched, by)
-	g.streams.forget(by)
-	g.mu.Unlock()
-	g.release(slices.Collect(maps.Values(own))...)
+// forget ends the subscriptions of a session that has ended, and gives their sources.
+func (s *subscriptions) forget(by *mcpsdk.ServerSession) []source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.watched[by]
+	delete(s.watched, by)
+	delete(s.streams, by)
+	return slices.Collect(maps.Values(own))
 }
 
-// isWatched says whether any session watches a source.
-func (g *Gateway) isWatched(one source) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.watched.has(one)
+// has says whether any session watches a source.
+func (s *subscriptions) has(one source) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watched.has(one)
 }
 
-// updateKey has, in the _meta of an update that the SDK is to deliver, what has changed:
-// the SDK knows sessions by the URI alone that they have subscribed to. No client sees it.
-const updateKey = "dev.toolhost/update"
-
-// update is of a source that is watched, or of a part of it.
-type update struct {
-	of   source
-	rest string                // of the part's URI
-	only *mcpsdk.ServerSession // nil for all who watch the source
+// hold keeps an update for those who cannot have it yet, and gives those who watch its source.
+func (s *subscriptions) hold(one source, params json.RawMessage) (watchers map[string][]source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holdPending(one, params)
+	return s.watched.watchers(one)
 }
 
-// updated tells sessions that a source has changed, each by the URI that it knows.
-func (g *Gateway) updated(one source, params json.RawMessage) {
-	g.mu.Lock()
-	g.holdPending(one, params)
-	watchers := g.watched.watchers(one)
-	g.mu.Unlock()
-	for uri, sources := range watchers {
-		for _, of := range sources {
-			rest, _ := of.below(one)
-			g.update(uri, update{of: of, rest: rest}, params)
-		}
-	}
-}
-
-// update has the SDK deliver one to those who know its source by a URI.
-func (g *Gateway) update(uri string, change update, params json.RawMessage) {
-	meta := verbatim.Meta(params)
-	delete(meta, mcpsdk.MetaKeySubscriptionID)
-	meta[updateKey] = change
-	_ = g.sdk.ResourceUpdated(g.host.Closing, &mcpsdk.ResourceUpdatedNotificationParams{URI: uri, Meta: meta}) // which byMail does not let wait
+// endStream notes that the stream that a request is does not need a URI any longer, and says
+// whether others of the session do.
+func (s *subscriptions) endStream(ctx context.Context, uri string) (others bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams.end(ctx, uri)
 }
 
 // updateFor is an update as one session gets it; nil where the session watches another
 // source by the same URI, or gets it behind the answer to its request. It shares nothing
 // with those of others, which the SDK goes on to write to.
-func (g *Gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.Request {
+func (s *subscriptions) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.Request {
 	p, is := r.GetParams().(*mcpsdk.ResourceUpdatedNotificationParams)
 	if !is {
 		return nil
@@ -194,24 +149,19 @@ func (g *Gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.R
 	own.URI += change.rest
 	own.Meta = maps.Clone(p.Meta)
 	delete(own.Meta, updateKey)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	of, known := g.watched[by][p.URI]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, known := s.watched[by][p.URI]
 	if !known || change.of != of || change.only != nil && change.only != by {
 		return nil
 	}
-	if held := g.pending[by][p.URI]; held != nil {
+	if held := s.pending[by][p.URI]; held != nil {
 		raw, _ := json.Marshal(map[string]any{"_meta": own.Meta}) // of what was decoded from JSON
 		held.add(change.rest, raw)
 		return nil
 	}
-	if id := g.streams.idFor(by, p.URI); id != nil { // the SDK's may have ended
+	if id := s.streams.idFor(by, p.URI); id != nil { // the SDK's may have ended
 		own.Meta[mcpsdk.MetaKeySubscriptionID] = id
 	}
 	return &mcpsdk.ServerRequest[*mcpsdk.ResourceUpdatedNotificationParams]{Session: by, Params: &own}
-}
-
-// origin is where an entry's server is for the sender of a request.
-func (g *Gateway) origin(ctx context.Context, entry string) Origin {
-	return Origin{entry, g.host.Share(ctx)}
 }

@@ -46,7 +46,7 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 			second := subscribed(&again, "uid 1", alias)
 			third := subscribed(&part, "uid 2", "x://same")
 			wait.Until(t, "all subscriptions hold", func() bool {
-				return (k.version < MultiRound || acknowledged.Load() == 4) && s.isAnswered()
+				return (k.version < MultiRound || acknowledged.Load() == 4) && s.subscriptions.isAnswered()
 			})
 			announce := func(from string, n int) { // of several that wait the last is sent
 				s.Notice(Origin{from, ""}, resourceUpdated, json.RawMessage(fmt.Sprintf(`{"uri":"x://same","_meta":{"n":%d}}`, n)))
@@ -69,7 +69,7 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 				}
 			}
 			wait.Until(t, "a's subscription ends", func() bool { return p.times("a:resources/unsubscribe x://same") == 1 })
-			wait.Until(t, "their subscriptions are over", func() bool { return s.held() == 1 })
+			wait.Until(t, "their subscriptions are over", func() bool { return s.subscriptions.held() == 1 })
 			if n := p.times("b:resources/unsubscribe x://same"); n != 0 {
 				t.Errorf("b's subscription has ended %d times while somebody watches", n)
 			}
@@ -84,9 +84,9 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 			}
 			wait.Until(t, "b's subscription ends", func() bool { return p.times("b:resources/unsubscribe x://same") == 1 })
 			wait.Until(t, "no stream is remembered", func() bool {
-				s.streams.mu.Lock()
-				defer s.streams.mu.Unlock()
-				return len(s.streams.open) == 0
+				s.subscriptions.mu.Lock()
+				defer s.subscriptions.mu.Unlock()
+				return len(s.subscriptions.streams) == 0
 			})
 		})
 	}
@@ -139,20 +139,20 @@ func TestPartsOfASource(t *testing.T) {
 }
 
 // held counts the subscriptions.
-func (g *Gateway) held() (n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, own := range g.watched {
+func (s *subscriptions) held() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, own := range s.watched {
 		n += len(own)
 	}
 	return n
 }
 
 // isAnswered says whether no request that subscribes waits for its answer.
-func (g *Gateway) isAnswered() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.pending) == 0
+func (s *subscriptions) isAnswered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending) == 0
 }
 
 // A URI that leads elsewhere when it is subscribed to again ends what it led to.
@@ -160,10 +160,9 @@ func TestASubscriptionMoves(t *testing.T) {
 	p := &played{}
 	s := play(t, p)
 	by := &mcpsdk.ServerSession{}
-	s.tracked[by] = true // whose end nobody waits for
 	old, fresh := source{Origin{Entry: "a"}, "x://1", false}, source{Origin{Entry: "b"}, "x://1", false}
 	for i, one := range []source{old, old, fresh} {
-		before, err := s.watch(t.Context(), by, "x://1", one)
+		before, err := s.subscriptions.watch(t.Context(), by, "x://1", one)
 		if want := []source{{}, old, old}[i]; err != nil || before != want {
 			t.Errorf("before it was %v, want %v, %v", before, want, err)
 		}
@@ -185,7 +184,7 @@ func TestSubscriptionsNeedKeep(t *testing.T) {
 			if k.version < MultiRound && (err == nil || !strings.Contains(err.Error(), "no subscription to resources of a: each request to it has a process of its own") || !strings.Contains(err.Error(), "set keep: true")) {
 				t.Errorf("%v", err)
 			}
-			if len(p.asked) > 0 || s.held() > 0 {
+			if len(p.asked) > 0 || s.subscriptions.held() > 0 {
 				t.Errorf("%q", p.asked)
 			}
 		})
@@ -225,10 +224,8 @@ func TestUpdatesBeforeTheAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			u.await(t, "x://1 1", "x://1/part 2")
-			s.Gateway.mu.Lock()
-			defer s.Gateway.mu.Unlock()
-			if len(s.pending) > 0 {
-				t.Errorf("updates are still held: %v", s.pending)
+			if !s.subscriptions.isAnswered() {
+				t.Error("updates are still held")
 			}
 		})
 	}
