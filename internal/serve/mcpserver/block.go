@@ -58,11 +58,11 @@ func passed(r *api.Result, version string) []mcpsdk.Content {
 
 // forVersion is a block for what a version has; text for what it has not.
 func forVersion(block mcpsdk.Content, version string) mcpsdk.Content {
-	exact, is := block.(verbatim.Content)
+	written, is := block.(verbatim.Content)
 	if !is {
 		return block
 	}
-	switch b := exact.Content.(type) {
+	switch b := written.Content.(type) {
 	case *mcpsdk.AudioContent:
 		if version < audioSince {
 			return &mcpsdk.TextContent{Text: "[audio is left out: the client speaks a version of MCP without it]"}

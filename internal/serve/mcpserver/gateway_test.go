@@ -153,3 +153,34 @@ func TestAddressesToOpenForNewerClients(t *testing.T) {
 		t.Error(said[1])
 	}
 }
+
+// A client's subscription lasts as long as its session: its updates come from the processes
+// that serve it, and the server's subscription ends with the last one.
+func TestASubscriptionEndsWithItsSession(t *testing.T) {
+	ofEachKind(t, func(t *testing.T, k kind) {
+		p := &played{}
+		s := playedServers(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
+		heard := make(chan string, 100)
+		c := connect(t, s, k, &mcpsdk.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcpsdk.ResourceUpdatedNotificationRequest) {
+			heard <- r.Params.URI
+		}})
+		if err := c.Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://1"}); err != nil {
+			t.Fatal(err)
+		}
+		wait.Until(t, "the server is asked", func() bool { return p.times("a:resources/subscribe x://1") == 1 })
+		wait.Until(t, "the client hears", func() bool { // once its stream is open
+			s.Notice("a", "another's", "notifications/resources/updated", json.RawMessage(`{"uri":"x://1/others"}`))
+			s.Notice("a", "", "notifications/resources/updated", json.RawMessage(`{"uri":"x://1"}`))
+			return len(heard) > 0
+		})
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wait.Until(t, "the server's subscription ends", func() bool { return p.times("a:resources/unsubscribe x://1") == 1 })
+		for range len(heard) {
+			if uri := <-heard; uri != "x://1" {
+				t.Errorf("an update of %s", uri)
+			}
+		}
+	})
+}

@@ -133,7 +133,7 @@ func lineOf(m jsonrpc.Message) ([]byte, error) {
 			id, err := json.Marshal(r.ID.Raw())
 			return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"result":`), r.Result, []byte("}\n")), err
 		}
-		m = whole(r)
+		m = withOwnMessage(r)
 	}
 	raw, err := jsonrpc.EncodeMessage(m)
 	return append(raw, '\n'), err

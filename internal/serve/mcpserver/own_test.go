@@ -114,13 +114,13 @@ func TestErrorsHaveCodes(t *testing.T) {
 		errors.New("plain"): jsonrpc.CodeInternalError,
 		fmt.Errorf("wrapped: %w", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams}): jsonrpc.CodeInvalidParams,
 	} {
-		_, got := (&Server{}).exact(func(context.Context, string, mcpsdk.Request) (mcpsdk.Result, error) { return nil, err })(t.Context(), "prompts/get", nil)
+		_, got := (&Server{}).finish(func(context.Context, string, mcpsdk.Request) (mcpsdk.Result, error) { return nil, err })(t.Context(), "prompts/get", nil)
 		if e, is := errors.AsType[*jsonrpc.Error](got); !is || e.Code != want || !strings.Contains(got.Error(), err.Error()) {
 			t.Errorf("%v: %v", err, got)
 		}
 	}
 	says := func(mcpsdk.MethodHandler) mcpsdk.MethodHandler {
-		return (&Server{}).exact(func(context.Context, string, mcpsdk.Request) (mcpsdk.Result, error) {
+		return (&Server{}).finish(func(context.Context, string, mcpsdk.Request) (mcpsdk.Result, error) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "words of a server"}
 		})
 	}

@@ -137,7 +137,7 @@ func New(config Config) (*Server, error) {
 	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, options)
 	s.gateway.Attach(s.sdk)
 	s.handler = s.newHandler()
-	s.sdk.AddReceivingMiddleware(s.survive, s.exact, s.knowOwner, s.rights.mayDo, s.negotiate, s.knowLevel, s.whenLoaded, s.gateway.Receive, s.untilClosed)
+	s.sdk.AddReceivingMiddleware(s.survive, s.finish, s.knowOwner, s.rights.mayDo, s.negotiate, s.knowLevel, s.whenLoaded, s.gateway.Receive, s.untilClosed)
 	s.sdk.AddSendingMiddleware(s.whenChanged, s.gateway.Send, wholeRequests)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {

@@ -1,7 +1,5 @@
 package gateway
 
-//lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
-
 import (
 	"context"
 	"encoding/json"
@@ -157,7 +155,7 @@ func (o *offers) addTemplate(raw string) error {
 	})
 }
 
-// adding gives the SDK what it panics about where it does not like it.
+// adding decodes an entry and adds it. The SDK panics about one that it does not take.
 func adding(raw string, into any, add func()) (err error) {
 	if err := json.Unmarshal([]byte(raw), into); err != nil {
 		return err

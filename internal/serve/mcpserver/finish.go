@@ -14,8 +14,9 @@ import (
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 )
 
-// exact is the outermost middleware.
-func (s *Server) exact(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+// finish has results written as their servers have written them, and gives errors codes. Every
+// middleware that looks at results or errors is within it.
+func (s *Server) finish(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
 		result, err := next(ctx, method, r)
 		if err != nil || result == nil {
@@ -36,19 +37,19 @@ func coded(err error) error {
 	case !has:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case e.Code == jsonrpc.CodeMethodNotFound:
-		return ownWords{err, e}
+		return ownMessage{err, e}
 	}
 	return err
 }
 
-// ownWords is an error that the SDK would otherwise put words of its own in place of, for
-// its code. Where the SDK writes it, that is over HTTP, it has no data.
-type ownWords struct {
+// ownMessage is an error whose message the SDK would otherwise replace by its own, for its
+// code. Where the SDK writes it, that is over HTTP, it has no data.
+type ownMessage struct {
 	error
 	coded *jsonrpc.Error
 }
 
-func (o ownWords) As(target any) bool {
+func (o ownMessage) As(target any) bool {
 	to, is := target.(**jsonrpc.Error)
 	if is {
 		*to = o.coded
@@ -56,9 +57,9 @@ func (o ownWords) As(target any) bool {
 	return is
 }
 
-// whole is an answer with such an error as it is.
-func whole(r *jsonrpc.Response) *jsonrpc.Response {
-	own, is := r.Error.(ownWords) //nolint:errorlint // exact, which comes last, wraps it in nothing
+// withOwnMessage is an answer with the message of such an error.
+func withOwnMessage(r *jsonrpc.Response) *jsonrpc.Response {
+	own, is := r.Error.(ownMessage) //nolint:errorlint // finish comes last, and wraps it in nothing
 	if !is {
 		return r
 	}
