@@ -25,8 +25,9 @@ const (
 	LastFormer = "2025-11-25"
 )
 
-// Host is what a Gateway needs of the server that it is part of. All of its functions may be
-// called from any goroutine, and with the Gateway locked, but for Call, CallFor and Reload.
+// Host is what a Gateway needs of the server that it is part of. Its functions are called from
+// any goroutine. Call, CallFor and Reload may call the Gateway; the others must not, since it
+// may be locked.
 type Host struct {
 	Logger hclog.Logger
 	// Servers are the wrapped servers that are described by now; nil if there is nothing to

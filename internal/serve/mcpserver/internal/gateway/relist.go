@@ -56,9 +56,7 @@ func (g *Gateway) listChanged(entry string, methods ...string) {
 	for _, method := range methods {
 		r.announced[method], r.unsent[method] = true, true
 	}
-	if r.begin() {
-		g.host.Go(func() { g.relist(entry, r) })
-	}
+	g.coalesce(&r.coalescer, func() { g.relist(entry, r) })
 }
 
 // listsEnded is listChanged for the lists of a process that has ended.
@@ -73,27 +71,33 @@ func (g *Gateway) listsEnded(entry string) {
 }
 
 func (g *Gateway) relist(entry string, r *relisted) {
-	for more := true; more; {
-		g.mu.Lock()
-		methods := slices.Sorted(maps.Keys(r.unsent))
-		clear(r.unsent)
-		g.mu.Unlock()
-		g.renew(entry)
-		g.host.Reload()
-		g.subscribeLost(entry)
-		for _, method := range methods {
-			g.announce(method)
-		}
-		g.pause(relistPause)
-		more = g.next(&r.coalescer)
+	g.mu.Lock()
+	methods := slices.Sorted(maps.Keys(r.unsent))
+	clear(r.unsent)
+	g.mu.Unlock()
+	g.renew(entry)
+	g.host.Reload()
+	g.subscribeLost(entry)
+	for _, method := range methods {
+		g.announce(method)
 	}
+	g.pause(relistPause)
 }
 
-// next reports whether there is one more run to make.
-func (g *Gateway) next(c *coalescer) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return c.next() && g.host.Closing.Err() == nil
+// coalesce has a task run, by one goroutine for all who want it. g is locked.
+func (g *Gateway) coalesce(c *coalescer, task func()) {
+	next := func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return c.next() && g.host.Closing.Err() == nil
+	}
+	if c.begin() {
+		g.host.Go(func() {
+			for more := true; more; more = next() {
+				task()
+			}
+		})
+	}
 }
 
 // renew has the lists taken. They stay as they were if that fails in the end.

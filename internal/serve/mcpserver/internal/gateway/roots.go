@@ -57,20 +57,15 @@ func (g *Gateway) rootsChanged(_ context.Context, r *mcpsdk.RootsListChangedRequ
 			continue
 		}
 		asked.from = identity
-		if asked.begin() {
-			g.host.Go(func() { g.tellRoots(server.Entry, asked) })
-		}
+		g.coalesce(&asked.coalescer, func() { g.tellRoots(server.Entry, asked) })
 	}
 }
 
 func (g *Gateway) tellRoots(entry string, r *rooted) {
-	for more := true; more; {
-		g.mu.Lock()
-		from := r.from
-		g.mu.Unlock()
-		if _, err := g.callFor(from, entry, catalog.RootsChanged, json.RawMessage("{}"), nil); err != nil {
-			g.host.Logger.Warn("a server does not hear of other roots", "server", entry, "why", err)
-		}
-		more = g.next(&r.coalescer)
+	g.mu.Lock()
+	from := r.from
+	g.mu.Unlock()
+	if _, err := g.callFor(from, entry, catalog.RootsChanged, json.RawMessage("{}"), nil); err != nil {
+		g.host.Logger.Warn("a server does not hear of other roots", "server", entry, "why", err)
 	}
 }
