@@ -99,6 +99,7 @@ func (c *Call) Refuse(why error) {
 	r := c.p.Blank()
 	c.judge(r, outcome.Evidence{StartErr: why}, 0)
 	if refused, ok := errors.AsType[*outcome.Refusal](why); ok {
+		c.hintAtDescribed(r, refused.Describing)
 		refused.Word(r, c.p.Terms(0))
 	}
 	c.p.Close()

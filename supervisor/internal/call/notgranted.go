@@ -34,21 +34,34 @@ var failedByItself = []api.Status{api.StatusToolError, api.StatusCrashed, api.St
 // hintAtGrants puts paths into the result, which the tool does not see: those that
 // a failed call has named, that this host has and the call could not see.
 func (c *Call) hintAtGrants(r *api.Result) {
-	if c.p.Plan == nil || !slices.Contains(failedByItself, r.Status) {
+	if c.p.Plan == nil || c.responded.GetError() == nil && !slices.Contains(failedByItself, r.Status) {
 		return
 	}
-	if r.Retry.NotGranted = c.look(c.namedPaths(r)); len(r.Retry.NotGranted) == 0 {
+	hintAt(r, c.look(c.namedPaths(r)))
+}
+
+// hintAtDescribed has the result of a call that has no plan say what the Describe that it
+// failed by has missed. That of an adapter alone had what calls are granted.
+func (c *Call) hintAtDescribed(r, described *api.Result) {
+	if c.p.Plan == nil && c.p.Request.Tool.Adapter && described != nil {
+		hintAt(r, described.Retry.NotGranted)
+	}
+}
+
+// hintAt says of paths how they are granted.
+func hintAt(r *api.Result, missing []string) {
+	if r.Retry.NotGranted = missing; len(missing) == 0 {
 		return
 	}
 	var flags []string
-	for _, path := range r.Retry.NotGranted {
+	for _, path := range missing {
 		flags = append(flags, "--read "+text.ShellWord(path))
 	}
 	were, that, them := " were", "those", "them"
 	if len(flags) == 1 {
 		were, that, them = " was", "that", "it"
 	}
-	hint := strings.Join(r.Retry.NotGranted, " and ") + " of the host" + were + " not granted to the call: if it may see " + that + ", grant " + them + " (" + strings.Join(flags, " ") + ", or read: in toolhost.yaml)"
+	hint := strings.Join(missing, " and ") + " of the host" + were + " not granted to the call: if it may see " + that + ", grant " + them + " (" + strings.Join(flags, " ") + ", or read: in toolhost.yaml)"
 	r.Retry.Hint = joined(r.Retry.Hint, hint)
 }
 
@@ -95,6 +108,9 @@ func (c *Call) namedPaths(r *api.Result) (paths []string) {
 	said += "\n" + r.Output.Stderr.Tail[max(0, len(r.Output.Stderr.Tail)-maxNamedText):]
 	if r.ToolError != nil {
 		said += "\n" + r.ToolError.Message[:min(len(r.ToolError.Message), maxNamedText)]
+	}
+	if failed := c.responded.GetError().GetMessage(); failed != "" {
+		said += "\n" + failed[:min(len(failed), maxNamedText)]
 	}
 	said = lacks(said)
 	here, err := os.Getwd()
