@@ -2,7 +2,7 @@
 // its child, speaks MCP with it over pipes, and offers its tools. Nothing that
 // the server does, or leaves undone, keeps the adapter from answering: what
 // waits has a bound, what is read has a limit, and a server that dies, hangs,
-// floods or lies makes a typed failure with the end of its stderr.
+// floods or lies makes a typed failure with the ends of its stderr.
 //
 // The layers, from the kernel up: process.go has the server's processes and
 // pipes, lines.go tells messages from what else it prints, wire.go sees every

@@ -47,7 +47,7 @@ func (h *hearing) begin() {
 	if !h.heard() {
 		h.takeRest()
 		for t := range h.pipes {
-			t.kept = nil
+			t.forget()
 		}
 	}
 	h.calls++

@@ -12,15 +12,21 @@ import (
 	"github.com/toolhost/toolhost/internal/lazy"
 )
 
-// maxTailBytes is how much of the end of stderr goes into an error. All of it
+// How much of the beginning and of the end of stderr goes into an error. All of it
 // goes to the host.
-const maxTailBytes = 2 << 10
+const (
+	maxHeadBytes = 1 << 10
+	maxTailBytes = 2 << 10
+)
 
-// tail passes a server's stderr on and keeps its end.
+// tail passes a server's stderr on and keeps its end, and its beginning: there is the
+// reason where a long usage text follows it.
 type tail struct {
 	by *hearing
 
-	kept []byte // guarded by that one's mu
+	// Guarded by that one's mu. gap: what was between the two is not kept.
+	head, kept []byte
+	gap        bool
 }
 
 // open has what a pipe holds be heard from now on, by who takes its rest and by copy.
@@ -56,18 +62,28 @@ func (t *tail) copy() {
 
 // keep is for who holds the mu.
 func (t *tail) keep(p []byte) {
+	n := min(len(p), maxHeadBytes-len(t.head))
+	t.head, p = append(t.head, p[:n]...), p[n:]
+	t.gap = t.gap || len(t.kept)+len(p) > maxTailBytes
 	t.kept = append(t.kept, p[max(0, len(p)-maxTailBytes):]...)
 	t.kept = slices.Delete(t.kept, 0, max(0, len(t.kept)-maxTailBytes))
 }
 
+// forget is for who holds the mu.
+func (t *tail) forget() { t.head, t.kept, t.gap = nil, nil, false }
+
 func (t *tail) text() string {
 	t.by.mu.Lock()
 	defer t.by.mu.Unlock()
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\uFFFD"))
+	between := ""
+	if t.gap {
+		between = "\n[...]\n"
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.head)+between+string(t.kept), "\uFFFD"))
 }
 
 // tellings look like the reason of a failure, the surest first; beside looks like
-// it and is not.
+// it and is not, as do the flags of a usage text and the stream's own name.
 var (
 	tellings = []func() *regexp.Regexp{
 		lazy.Regexp(`reason: `), // npm's
@@ -76,7 +92,8 @@ var (
 		lazy.Regexp(`(?i)error|exception|panic|fatal|cannot|can't`),
 		lazy.Regexp(`(?i)usage`),
 	}
-	beside = lazy.Regexp(`^\s+at |^\s*File "|A complete log of this run|^Node\.js v`)
+	beside = lazy.Regexp(`^\s+at |^\s*File "|A complete log of this run|^Node\.js v|^\s*--?[A-Za-z]`)
+	stream = lazy.Regexp(`(?i)\bstandard error\b`)
 )
 
 // likeliest is the line that looks most like a reason: the last of its kind, else the
@@ -84,7 +101,7 @@ var (
 func likeliest(lines []string) string {
 	for _, telling := range tellings {
 		for _, line := range slices.Backward(lines) {
-			if telling().MatchString(line) && !beside().MatchString(line) {
+			if telling().MatchString(stream().ReplaceAllString(line, "")) && !beside().MatchString(line) {
 				return line
 			}
 		}
@@ -92,7 +109,7 @@ func likeliest(lines []string) string {
 	return lines[len(lines)-1]
 }
 
-// evidence is the end of stderr as an addition to an error: what looks like the
+// evidence is what is kept of stderr as an addition to an error: what looks like the
 // reason on the error's own line, for that may be all that is shown, the rest
 // below.
 func (t *tail) evidence() string {
@@ -105,5 +122,5 @@ func (t *tail) evidence() string {
 	if len(lines) == 1 {
 		return line
 	}
-	return line + "\nThe end of its stderr:\n" + text
+	return line + "\nIts stderr:\n" + text
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"io"
 	"strings"
 	"testing"
 )
@@ -38,11 +39,39 @@ panic: no folder
 
 goroutine 1 [running]:
 main.main()`,
+		"cannot open the log": `cannot open the log
+--log-file string  for errors, "stderr" is the default
+  -q  no fatal errors
+the log goes to standard error`,
 		"Usage: server FOLDER": "Usage: server FOLDER\nthe folder is shown",
 		"goodbye":              "hello\ngoodbye",
 	} {
 		if got := likeliest(strings.Split(said, "\n")); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
+	}
+}
+
+// The reason stands before a usage text, however long that is, and what is kept of
+// both is bounded.
+func TestTheBeginningOfStderrIsKept(t *testing.T) {
+	t.Parallel()
+	by := newHearing(io.Discard)
+	tail := &tail{by: by}
+	flag := "  --error string  where errors go\n"
+	for _, said := range []string{"Error: no con", "text is set\n", "Usage:\n", strings.Repeat(flag, 200), "the end\n"} {
+		tail.keep([]byte(said))
+	}
+	got := tail.evidence()
+	if !strings.HasPrefix(got, "; it wrote to stderr: Error: no context is set\nIts stderr:\nError: no context") || !strings.Contains(got, "\n[...]\n") || !strings.HasSuffix(got, flag+"the end") {
+		t.Error(got)
+	}
+	if most := maxHeadBytes + maxTailBytes + 200; len(got) > most {
+		t.Errorf("%d bytes, want at most %d", len(got), most)
+	}
+	tail.forget()
+	tail.keep([]byte(strings.Repeat("x", maxHeadBytes+maxTailBytes)))
+	if got := tail.text(); got != strings.Repeat("x", maxHeadBytes+maxTailBytes) {
+		t.Errorf("what was kept whole is %q", got)
 	}
 }
