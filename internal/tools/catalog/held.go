@@ -143,7 +143,7 @@ func why(t Tool, pinned map[string]pins.Tool, err error) string {
 		}
 		what = "it had another " + strings.Join(parts, ", ")
 	}
-	return fmt.Sprintf("%s when the server's tools were accepted; look at it with toolhost tools --diff %s, and accept it with toolhost tools --accept %s", what, t.Entry.Name, t.Entry.Name)
+	return fmt.Sprintf("%s when the server's tools were accepted; look at it with toolhost tools --diff %s, and accept it with toolhost tools --accept %s; for a server that says something else at each start, and is trusted, set pin: false", what, t.Entry.Name, t.Entry.Name)
 }
 
 // withoutHeld takes out the tools that are held back.

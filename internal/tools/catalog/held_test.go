@@ -2,6 +2,8 @@ package catalog_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
@@ -55,5 +57,25 @@ func TestAcceptedSinceItWasDescribed(t *testing.T) {
 	tools, problems := catalog.New(daemon, loaded, options).All(t.Context()) // after a reload
 	if len(tools) != 1 || tools[0].Name != "files__other" || len(problems) != 0 {
 		t.Errorf("%+v, %v", tools, problems)
+	}
+}
+
+// A server whose words are others at each start is helped by no acceptance, so the
+// other remedy is named, too.
+func TestTheRemediesForWhatIsHeldBack(t *testing.T) {
+	loaded, machine := load(t, "tools: {files: {mcp: [server, files]}}")
+	options := catalog.Options{Adapter: "/bin/toolhost", State: t.TempDir(), Machine: machine}
+	server := described()
+	for _, words := range []string{"a and b", "b and a"} {
+		changing := tool("changing")
+		changing.Description = words
+		server.tools["files"] = []*pluginv1.ToolDescription{changing}
+		_, problems := catalog.New(server, loaded, options).All(t.Context())
+		if words == "a and b" {
+			continue
+		}
+		if got := errors.Join(problems...); len(problems) != 1 || !strings.Contains(got.Error(), "it had another description when the server's tools were accepted; ") || !strings.Contains(got.Error(), "toolhost tools --accept files; for a server that says something else at each start, and is trusted, set pin: false") {
+			t.Error(got)
+		}
 	}
 }
