@@ -56,6 +56,9 @@ func Unreached(said string) bool {
 	return slices.ContainsFunc(unreached, func(words string) bool { return strings.Contains(said, words) })
 }
 
+// MoreStartTime is what an adapter says of a server that is not ready in time.
+const MoreStartTime = "a higher startTimeout gives it more"
+
 // Cause is err without its call and path, which the message names already.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {

@@ -1,7 +1,10 @@
 package outcome
 
 import (
+	"strings"
+
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // advise says whether and how to call again: what never started, and what is
@@ -95,6 +98,8 @@ var startHints = map[api.Reason]string{
 
 func hintOf(r *api.Result) string {
 	switch {
+	case r.Status == api.StatusStartFailed && r.Reason == api.ReasonServer && slowServer(r):
+		return "set a higher startTimeout, or see why the server is slow"
 	case r.Status == api.StatusStartFailed:
 		return startHints[r.Reason]
 	case r.Status == api.StatusOOM && r.Reason == api.ReasonShareMemory:
@@ -103,4 +108,9 @@ func hintOf(r *api.Result) string {
 		return "call again; where it happens again, have the operator find what kills processes on this machine"
 	}
 	return hints[r.Status]
+}
+
+// slowServer reports whether a server has only not been ready in time.
+func slowServer(r *api.Result) bool {
+	return r.ToolError != nil && strings.Contains(text.FirstLine(r.ToolError.Message), text.MoreStartTime)
 }

@@ -1,11 +1,13 @@
 package outcome
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -63,6 +65,22 @@ func TestWhatIsToBeCorrectedIsNotRetryable(t *testing.T) {
 		r := worded(&api.Result{Tool: "t"}, Evidence{Final: &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind}}, Ran: true}, Terms{Command: true})
 		if r.Status != api.StatusStartFailed || r.Retry.Retryable || r.Retry.SideEffects != "none" {
 			t.Errorf("%s: %s, %+v", kind, r.Status, r.Retry)
+		}
+	}
+}
+
+// A server that was not ready in time may be set up well.
+func TestASlowServerIsGivenMoreTime(t *testing.T) {
+	for said, want := range map[string]string{
+		"has not answered initialize within 8s: " + text.MoreStartTime + "; it wrote to stderr: x": "Next: set a higher startTimeout, or see why the server is slow.",
+		"exited with status 1": "Next: correct the server's set-up.",
+	} {
+		refused := Evidence{StartErr: Refuse(api.StatusStartFailed, api.ReasonServer, errors.New(said))}
+		started := Evidence{Final: &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_START_FAILED, Message: said}}, Ran: true}
+		for _, e := range []Evidence{refused, started} {
+			if r := worded(&api.Result{Tool: "t"}, e, Terms{Adapter: true}); !strings.HasSuffix(r.Message, want) {
+				t.Errorf("%q, want %q at its end", r.Message, want)
+			}
 		}
 	}
 }

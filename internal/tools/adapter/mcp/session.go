@@ -117,7 +117,7 @@ func (s *session) open(ctx context.Context, ways ...func(context.Context) error)
 
 // notWithin names the key of the configuration that gives a server more time.
 func (s *session) notWithin(method string) string {
-	return fmt.Sprintf("has not answered %s within %s: a higher startTimeout gives it more", method, s.options.StartTimeout)
+	return fmt.Sprintf("has not answered %s within %s: %s", method, s.options.StartTimeout, text.MoreStartTime)
 }
 
 var errStartTimeout = errors.New("the start of the MCP server takes too long")
