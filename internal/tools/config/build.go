@@ -19,6 +19,9 @@ type builder struct {
 	envProfiles map[string]layer
 	given       layer // flags for tools, on top of all else
 	classes     map[string]layer
+	// forgetful are the servers that may lose what they keep in memory by mistake.
+	forgetful      []string
+	firstForgetful *node
 }
 
 func (b *builder) build() {
@@ -45,6 +48,7 @@ func (b *builder) build() {
 	for _, g := range b.root.groups["tools"] {
 		b.loaded.Tools = append(b.loaded.Tools, b.entry(g))
 	}
+	b.warnForgetful()
 	b.checkUnused()
 	b.checkAmounts(b.given)
 	b.loaded.Config.Timeouts = append(b.loaded.Config.Timeouts, asks(b.given, budget.RankFlag)...)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -27,7 +28,8 @@ func (b *builder) checkProgram(t *Tool) {
 		case path.Base(argv[0]) == "toolhost":
 			b.warn(s.node, "each call has a process of its own, and another toolhost forgets with it what it has asked: approvals and answers never reach its calls: say keep: true")
 		case t.forgets():
-			b.warn(s.node, forgetful+": say keep: true for a server that must remember, or keep: false")
+			b.forgetful = append(b.forgetful, t.Name)
+			b.firstForgetful = cmp.Or(b.firstForgetful, s.node)
 		}
 	}
 	for _, name := range sortedKeys(t.settings.below("env")) {
@@ -36,6 +38,19 @@ func (b *builder) checkProgram(t *Tool) {
 			b.warn(t.settings["env."+name].node, fmt.Sprintf("the variable %s has no value, and toolhost's environment has none to pass on: give it one, set it there, or take it out", name))
 		}
 	}
+}
+
+// warnForgetful warns of the servers whose state nobody has decided about, once for all: of
+// many they are the most, and would hide the other warnings.
+func (b *builder) warnForgetful() {
+	if len(b.forgetful) == 0 {
+		return
+	}
+	message := forgetful + ": say keep: true for a server that must remember, or keep: false"
+	if more := b.forgetful[1:]; len(more) > 0 {
+		message += "; so it is with " + strings.Join(more, ", ")
+	}
+	b.warn(b.firstForgetful, message)
 }
 
 // isWorkers says whether workers alone must have a tool's command. Servers are asked

@@ -36,6 +36,8 @@ func TestProgramsAndVariablesThatAreMissing(t *testing.T) {
 		"fleet: {listen: '127.0.0.1:1'}\ntools: {a: {command: [nosuch, x]}}":                        `no command "nosuch" in PATH`,
 		"fleet: {listen: '127.0.0.1:1'}\ntools: {a: {command: [nosuch, x], where: {gpu: a100}}}":    "",
 		"tools: {a: {command: [bin/npx, x]}}":                                                       "",
+		// Many servers have one warning.
+		"tools: {a: {mcp: [grep, x]}, b: {mcp: [grep, y], keep: true}, c: {mcp: [grep, z]}, d: {mcp: [grep]}}": "whatever its result says: say keep: true for a server that must remember, or keep: false; so it is with c, d",
 	} {
 		l, err := loadFiles(t, map[string]string{
 			"/etc/th/toolhost.yaml": text, "/etc/th/bin/npx": "#!/bin/sh\n", "/etc/th/bin/uvx": "#!/bin/sh\n", "/etc/th/bin/grep": "#!/bin/sh\n", "/etc/th/bin/env": "#!/bin/sh\n", "/etc/th/bin/toolhost": "#!/bin/sh\n",
