@@ -31,7 +31,7 @@ func finishCall(r *api.Result, flags *callFlags, command bool) error {
 			flags.tell(present.Warnings(r))
 		}
 	case present.NeverBegan(r):
-		flags.tell("toolhost: " + present.Problem(r) + "\n" + present.Warnings(r))
+		flags.tell(present.WholeError(r) + "toolhost: " + present.Problem(r) + "\n" + present.Warnings(r))
 	case command: // what it said on stderr has passed through
 		flags.tell(present.Outcome(r))
 	default:

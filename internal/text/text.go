@@ -39,6 +39,9 @@ func Begin(s string, most int) string {
 	return Bytes(s, most) + "…"
 }
 
+// Holds says whether s has said in it, as far as that was not cut.
+func Holds(s, said string) bool { return strings.Contains(s, strings.TrimSuffix(said, "…")) }
+
 // FirstLine is s up to its first newline.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

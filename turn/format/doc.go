@@ -18,6 +18,7 @@
 //
 // A model reads the same of a result everywhere: the result's message, then
 // its content (or, without any, its structured value, or the streams of a
-// command), as text of at most 256 KiB. A format that has blocks for images
+// command) and the tool's error where that is longer than what the message has of
+// it, as text of at most 256 KiB. A format that has blocks for images
 // gets them beside the text.
 package format

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 const (
@@ -23,14 +24,17 @@ const (
 // show makes a format's block of content, or nil where the format has none.
 type show func(api.Content) any
 
-// render makes of a result what a model reads: its message, a blank line, and
-// what the tool had to show. There is always something.
+// render makes of a result what a model reads: its message, a blank line, what the
+// tool had to show, and its error where the message has not all of it. There is always something.
 func render(r *api.Result, as show) []part {
 	w := &writer{show: as, blockBytes: maxBlockBytes}
 	w.lead(r)
 	shown := w.content(r)
 	if !r.OK() || !shown {
 		shown = w.streams(r.Output, shown) || shown
+	}
+	if said := unsaid(r); said != "" {
+		w.text("[error]\n" + said)
 	}
 	if !shown && r.OK() && r.Message == "" {
 		w.text(noOutput)
@@ -130,6 +134,20 @@ func (w *writer) lead(r *api.Result) {
 		shown = w.text(verdict(r)) || shown
 	}
 	w.blankLine = shown
+}
+
+// unsaid is a tool's own error where the message quotes only its beginning, and the
+// content does not have it. What adapters say of programs behind them ends with the
+// stderr that is shown anyway.
+func unsaid(r *api.Result) string {
+	if r.ToolError == nil || r.Status != api.StatusToolError && r.Status != api.StatusInvalidArgs {
+		return ""
+	}
+	said := strings.TrimSpace(r.ToolError.Message)
+	if strings.Contains(r.Message, said) || text.Holds(r.Text(), said) {
+		return ""
+	}
+	return said
 }
 
 // verdict says of a denied call who has decided, and why, as models read it.

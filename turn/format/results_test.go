@@ -120,6 +120,12 @@ var resultCases = map[string]func() *api.Result{
 		r.ToolError = &api.ToolError{Kind: "error", Message: "no such folder: src"}
 		return r
 	},
+	"long_error": func() *api.Result {
+		r := failed(api.StatusToolError, "UNKNOWN", "error", `[FAILED] Tool "search" failed after 0.01s: compile failed:. Side effects may have happened. Its partial output follows: 7 bytes of content.`)
+		r.ToolError = &api.ToolError{Kind: "error", Message: "compile failed:\na.go:1: no package\n"}
+		r.Content = text1("package")
+		return r
+	},
 	"no_message": func() *api.Result { return failed(api.StatusCollateral, "ABORTED", "", "") },
 }
 
@@ -140,6 +146,29 @@ func TestNotesAreApart(t *testing.T) {
 	r.Warnings = r.Warnings[:1]
 	if got := plain(r); got != "done" {
 		t.Errorf("%q", got)
+	}
+}
+
+// An error that the message has only the beginning of is there as a whole, once.
+func TestWholeErrors(t *testing.T) {
+	const message = `[FAILED] Tool "search" failed after 0.01s: `
+	long := strings.Repeat("ä", 600)
+	for name, test := range map[string]struct {
+		message, said string
+		content       []api.Content
+		want          string
+	}{
+		"one line":      {message + "one.", "one\n", nil, message + "one."},
+		"lines":         {message + "one.", "one\ntwo", nil, message + "one.\n\n[error]\none\ntwo"},
+		"long":          {message + long[:1000] + "….", long, nil, message + long[:1000] + "….\n\n[error]\n" + long},
+		"no first line": {message + ".", "\ntwo", nil, message + ".\n\n[error]\ntwo"},
+		"in content":    {message + "one.", "one\ntwo…", text1("one\ntwo\nthree"), message + "one.\n\none\ntwo\nthree"},
+	} {
+		r := failed(api.StatusToolError, "UNKNOWN", "error", test.message)
+		r.ToolError, r.Content = &api.ToolError{Kind: "error", Message: test.said}, test.content
+		if got := plain(r); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }
 

@@ -66,17 +66,28 @@ func show(w io.Writer, s string, people bool) error {
 // maxLastWords bounds what is shown of a failed tool's stderr.
 const maxLastWords = 2 << 10
 
-// LastWords is the end of what a tool that failed had to say on stderr, and of an error of
-// several lines that is in no content, whole lines where they are short enough. Control
-// characters are made visible.
-func LastWords(r *api.Result) string {
+// WholeError is a tool's error where the line of outcome has only its beginning, and the
+// content has it no more than that. Control characters are made visible.
+func WholeError(r *api.Result) string {
+	if r.OK() || r.ToolError == nil {
+		return ""
+	}
+	said := strings.TrimSpace(r.ToolError.Message)
+	if brief(r.ToolError.Message) == terminal.OneLine(said) || text.Holds(r.Text(), said) {
+		return ""
+	}
+	return terminal.Escape(said, false) + "\n"
+}
+
+// LastWords is the end of what a tool that failed had to say on stderr, whole lines where
+// they are short enough, and its whole error. Control characters are made visible.
+func LastWords(r *api.Result) string { return lastOfStderr(r) + WholeError(r) }
+
+func lastOfStderr(r *api.Result) string {
 	stderr := r.Output.Stderr
 	said, cut := stderr.Head+stderr.Tail, false
 	if stderr.DroppedBytes > 0 && stderr.Tail != "" { // the head's last line goes on in what was dropped
 		said, cut = stderr.Tail, true
-	}
-	if e := r.ToolError; e != nil && len(r.Content) == 0 && strings.Contains(strings.TrimSpace(e.Message), "\n") {
-		said += "\n" + e.Message
 	}
 	said = strings.TrimSpace(said)
 	if r.OK() || said == "" {

@@ -184,6 +184,10 @@ func TestLastWords(t *testing.T) {
 	if got := LastWords(r); got != "no browser\n 1. install one\n" {
 		t.Errorf("of an error of two lines: %q", got)
 	}
+	r.ToolError.Message = strings.Repeat("x", 3000)
+	if got := LastWords(r); got != r.ToolError.Message+"\n" {
+		t.Errorf("of an error of one long line: %q", got)
+	}
 	r.Content = []api.Content{{Type: "text", Text: r.ToolError.Message}}
 	if got := LastWords(r); got != "" {
 		t.Errorf("of one that is shown as content: %q", got)

@@ -133,6 +133,9 @@ func (s *screen) finish(r *api.Result) error {
 	if len(r.Structured) > 0 {
 		s.line(indented(r.Structured))
 	}
+	for line := range strings.Lines(present.WholeError(r)) {
+		s.note("error", line)
+	}
 	if r.ToolError != nil && r.ToolError.Stack != "" {
 		for line := range strings.Lines(r.ToolError.Stack) {
 			s.note("stack", line)
