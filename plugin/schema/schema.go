@@ -57,9 +57,13 @@ func (s *Schema) Validate(value any) error {
 
 // Parse makes a schema ready for validating by it. It refuses one whose
 // validation might not end: one that is too large or too deep, refers outside
-// itself, or applies too many subschemas to one value, for ever by a cycle.
+// itself, or applies too many subschemas to one value, for ever by a cycle; and one
+// with a type that JSON Schema does not have.
 func Parse(raw []byte) (*Schema, error) {
 	checked, raw, err := check(raw)
+	if err == nil {
+		err = checkTypes(checked.root, "")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -46,10 +46,27 @@ func TestParse(t *testing.T) {
 		"large classes":   {`{"anyOf":[{"pattern":"` + strings.Repeat(`\\pL`, 5000) + `"}]}`, false},
 		"long pattern":    {`{"pattern":"` + strings.Repeat("a?", maxPattern) + `"}`, false},
 		"many parts":      {`{"properties":{"x":{"enum":[` + strings.Repeat("{},", MaxParts) + `{}]}}}`, false},
+		"unknown type":    {`{"type":"text"}`, false},
+		"type as a name":  {`{"properties":{"type":{"enum":[{"type":"text"}]}},"const":{"type":"text"},"x-own":{"type":"text"}}`, true},
 	} {
 		resolved, err := Parse([]byte(test.schema))
 		if (err == nil) != test.ok || (resolved == nil) != (err != nil) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A type that no value can have is refused wherever a schema stands, by its name and place.
+func TestUnknownTypes(t *testing.T) {
+	for schema, place := range map[string]string{
+		`{"type":["null","text"]}`:                                         "#",
+		`{"type":"object","properties":{"a":{"type":"text"}}}`:             "#/properties/a",
+		`{"anyOf":[true,{"items":{"type":"text"}}]}`:                       "#/anyOf/1/items",
+		`{"$defs":{"a":{"not":{"additionalProperties":{"type":"text"}}}}}`: "#/$defs/a/not/additionalProperties",
+	} {
+		want := `its type "text" at ` + place + " is not one of JSON Schema: array, boolean, integer, null, number, object, string"
+		if _, err := Parse([]byte(schema)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", schema, err, want)
 		}
 	}
 }
