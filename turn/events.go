@@ -29,7 +29,7 @@ func (t *Turn) Events(ctx context.Context, after int64) iter.Seq2[*Record, error
 		for seq := after; ; {
 			ended := ctx.Err() != nil // before looking: nothing that came before it is left out
 			p := t.log.page(seq)
-			if seq+1 < p.first {
+			if seq < p.first-1 {
 				p.records = t.past(seq, p.first-1)
 			}
 			switch {

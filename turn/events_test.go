@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"sync"
@@ -245,4 +246,17 @@ func TestAllTurnsTogetherAreBounded(t *testing.T) {
 	if left := all.Load(); left != 0 {
 		t.Errorf("%d bytes count after the end", left)
 	}
+}
+
+// Behind any seq beyond the last event there is nothing yet, behind the largest, too.
+func TestEventsBehindAllSeqs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turn := newWorld().begin(t, Spec{})
+		defer turn.End()
+		for _, after := range []int64{turn.Newest(), turn.Newest() + 1, math.MaxInt64 - 1, math.MaxInt64} {
+			if got := all(t, turn, after); len(got.seqs) > 0 || len(got.gaps) > 0 {
+				t.Errorf("after %d: %+v", after, got)
+			}
+		}
+	})
 }

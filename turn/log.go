@@ -104,7 +104,7 @@ func (l *eventLog) page(seq int64) page {
 	defer l.mu.Unlock()
 	p := page{first: l.first(), over: l.over}
 	switch {
-	case seq+1 < p.first:
+	case seq < p.first-1: // seq may be the largest of all
 	case seq < l.last:
 		p.records = slices.Clone(pageOf(l.records[seq+1-p.first:]))
 	default:
@@ -124,7 +124,7 @@ func (l *eventLog) change() <-chan struct{} {
 func (l *eventLog) after(seq int64) ([]*Record, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if first := l.first(); seq+1 >= first && seq <= l.last {
+	if first := l.first(); seq >= first-1 && seq <= l.last {
 		return slices.Clone(l.records[seq+1-first:]), true
 	}
 	return nil, false

@@ -84,7 +84,7 @@ func (s *Server) onRecord(q *request) (id string, err error) {
 func (s *Server) sendRecord(ctx context.Context, st *stream, turnID string, seq int64) {
 	whole := true
 	err := s.config.History.Events(turnID, seq, func(e journal.Event) bool {
-		if e.Seq > seq+1 {
+		if e.Seq-1 > seq {
 			st.putGap(api.Gap{TurnID: turnID, From: seq + 1, To: e.Seq - 1})
 		}
 		seq = e.Seq
