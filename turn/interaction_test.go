@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -283,7 +284,11 @@ func TestWaitsAreSet(t *testing.T) {
 						t.Errorf("%s, %s, warnings %q", r.Status, r.Reason, r.Warnings)
 					}
 				default:
-					r, err := turn.Raise(t.Context(), Question{Kind: test.kind, Prompt: "?", Timeout: test.asked, Tool: "work"})
+					q := Question{Kind: test.kind, Prompt: "?", Timeout: test.asked, Tool: "work"}
+					if test.kind == api.KindQuestionnaire {
+						q.Schema = json.RawMessage(`{"type":"string"}`)
+					}
+					r, err := turn.Raise(t.Context(), q)
 					if (err != nil) != (test.want == 0) || err == nil && r.Outcome != api.OutcomeTimedOut || (r.Warning != "") != test.warns {
 						t.Errorf("%+v, %v", r, err)
 					}

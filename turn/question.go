@@ -22,7 +22,8 @@ type Question struct {
 	Kind api.InteractionKind
 	// Prompt is shown to the human, as plain text.
 	Prompt string
-	// Schema is the JSON Schema of the answer's value, as in api.Interaction.
+	// Schema is the JSON Schema of the answer's value, as in api.Interaction. A
+	// questionnaire must have one.
 	Schema json.RawMessage
 	// Timeout is how long to wait at most, within the bounds that are configured; 0
 	// is what the turn, the tool, the configuration or the kind says.
@@ -83,6 +84,9 @@ func (q Question) check() error {
 	}
 	if err := checkSize(q.Prompt, q.Schema); err != nil {
 		return err
+	}
+	if len(q.Schema) == 0 && q.Kind == api.KindQuestionnaire { // of a tool's it would be a yes or no
+		return errors.New("a questionnaire needs a schema: give that of its answer, or ask for a yes or no by another kind, such as escalation")
 	}
 	if len(q.Schema) == 0 {
 		return nil

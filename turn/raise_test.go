@@ -66,6 +66,7 @@ func TestRaisedAreBounded(t *testing.T) {
 		synctest.Wait()
 		for name, q := range map[string]Question{
 			"one more": {Kind: api.KindEscalation, Prompt: "?"}, "schema": {Kind: api.KindQuestionnaire, Schema: json.RawMessage("[")},
+			"none": {Kind: api.KindQuestionnaire, Prompt: "?"},
 		} {
 			if _, err := turn.Raise(t.Context(), q); err == nil {
 				t.Errorf("%s is asked", name)

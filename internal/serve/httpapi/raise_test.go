@@ -134,6 +134,7 @@ func TestRaiseRefusesNonsense(t *testing.T) {
 		"long prompt":     {id, api.Question{Kind: api.KindApproval, Prompt: strings.Repeat("ü", 16<<10)}, http.StatusBadRequest},
 		"no time":         {id, api.Question{Kind: api.KindDeviceCode, Prompt: "?"}, http.StatusBadRequest},
 		"negative time":   {id, api.Question{Kind: api.KindApproval, Prompt: "?", TimeoutMs: -1}, http.StatusBadRequest},
+		"no schema":       {id, api.Question{Kind: api.KindQuestionnaire, Prompt: "?"}, http.StatusBadRequest},
 		"schema":          {id, api.Question{Kind: api.KindQuestionnaire, Prompt: "?", Schema: json.RawMessage(`{"type":"string","pattern":"("}`)}, http.StatusBadRequest},
 		"call of no turn": {id, api.Question{Kind: api.KindApproval, Prompt: "?", CallID: "a"}, http.StatusBadRequest},
 		"unknown turn":    {"nobody", api.Question{Kind: api.KindApproval, Prompt: "?"}, http.StatusNotFound},
