@@ -30,7 +30,7 @@ type Annotations struct {
 
 // TurnSpec begins a turn. Zero fields are the defaults.
 type TurnSpec struct {
-	TurnID           string `json:"turnId,omitempty" jsonschema:"of the new turn; default one that is made up"`
+	TurnID           string `json:"turnId,omitempty" jsonschema:"of the new turn, but not active, which stands for all turns; default one that is made up"`
 	AgentID          string `json:"agentId,omitempty" jsonschema:"whose turn it is, for the record"`
 	SessionID        string `json:"sessionId,omitempty" jsonschema:"what it belongs to, for the record; session_status is about all turns of one session"`
 	ParentTurnID     string `json:"parentTurnId,omitempty" jsonschema:"makes it a child: an abort or the end of that turn aborts it too"`

@@ -88,3 +88,23 @@ func says(t *testing.T, answer string, want []string) {
 		}
 	}
 }
+
+// No turn has the id of a fixed path beside those of turns: it could not be read.
+func TestFixedPathsAreNoTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	for _, route := range routes {
+		name, beside := strings.CutPrefix(route.path, "/api/turns/")
+		if !beside || strings.HasPrefix(name, "{") {
+			continue
+		}
+		for path, rest := range map[string]string{"/api/turns": "", "/api/calls": `,"calls":[]`} {
+			status, answer := w.raw("POST", path, `{"turnId":"`+name+`"`+rest+`}`)
+			if status != 400 {
+				t.Errorf("%s of a turn %s: %d %s", path, name, status, answer)
+			}
+			says(t, answer, []string{"turnId", `"` + name + `"`})
+		}
+	}
+	w.begin(api.TurnSpec{TurnID: "actives"})
+}

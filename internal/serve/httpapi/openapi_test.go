@@ -116,6 +116,7 @@ func id(s *jsonschema.Schema, pattern string) {
 
 func boundSpec(spec map[string]*jsonschema.Schema) {
 	id(spec["turnId"], "^[A-Za-z0-9_:-][A-Za-z0-9._:-]*$")
+	spec["turnId"].Not = &jsonschema.Schema{Const: jsonschema.Ptr(any("active"))} // GET turns/active is the list
 	id(spec["agentId"], "")
 	id(spec["sessionId"], "")
 	for _, name := range []string{"maxCalls", "toolTimeMs", "deadlineMs", "reserveMs", "streamDurationMs"} {
