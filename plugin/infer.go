@@ -54,8 +54,9 @@ var (
 // infer makes the JSON Schema of a type. A type with a text form of its own is a
 // string, one with a JSON form of its own may be anything.
 func infer(t reflect.Type, d direction) (*jsonschema.Schema, error) {
-	f := &forms{direction: d, schemas: maps.Clone(asJSON), seen: map[reflect.Type]bool{}}
+	f := &forms{direction: d, schemas: maps.Clone(asJSON), seen: map[reflect.Type]bool{}, around: map[reflect.Type]bool{}}
 	if d.addressed && reflect.PointerTo(t).Implements(d.json) {
+		f.byItself = true
 		f.children(t, "") // arguments are an object of its fields, however it reads them
 	} else {
 		f.visit(t, "")
@@ -75,11 +76,20 @@ type forms struct {
 	direction
 	schemas map[reflect.Type]*jsonschema.Schema
 	seen    map[reflect.Type]bool
-	err     error
+	around  map[reflect.Type]bool // where visit is
+	// byItself: the whole type reads its JSON, and may know what goes into an interface.
+	byItself bool
+	err      error
 }
+
+const byHand = "give the schema by hand with NewRawTool"
 
 // visit is at a type that is at a place in the JSON, "" for all of it.
 func (f *forms) visit(t reflect.Type, place string) {
+	if f.around[t] {
+		f.refuse(place, "%v contains itself, for which no schema is made: "+byHand, t)
+		return
+	}
 	if f.seen[t] || asJSON[t] != nil {
 		return
 	}
@@ -88,7 +98,9 @@ func (f *forms) visit(t reflect.Type, place string) {
 		f.schemas[t] = own
 		return
 	}
+	f.around[t] = true
 	f.children(t, place)
+	delete(f.around, t)
 }
 
 // own is the schema of a type that has methods of the direction; nil without.
@@ -128,6 +140,19 @@ func (f *forms) children(t reflect.Type, place string) {
 		}
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
 		f.refuse(place, "%v has no form in JSON", t)
+	case reflect.Interface:
+		f.asInterface(t, place)
+	}
+}
+
+// asInterface refuses what encoding/json cannot read, and what it writes without its text.
+func (f *forms) asInterface(t reflect.Type, place string) {
+	isError := t.Implements(reflect.TypeFor[error]()) && !t.Implements(f.json) && !t.Implements(f.text)
+	switch {
+	case f.addressed && !f.byItself && t.NumMethod() > 0:
+		f.refuse(place, "%v is an interface with methods, which no JSON can be read into: want a type without, or "+byHand, t)
+	case !f.addressed && isError:
+		f.refuse(place, "%v is written as {}, without its text: want a string, or "+byHand, t)
 	}
 }
 

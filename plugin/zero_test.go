@@ -94,7 +94,7 @@ func TestZeroValuesSatisfyTheirSchemas(t *testing.T) {
 		zeroOf[bool](), zeroOf[int](), zeroOf[int8](), zeroOf[uint64](), zeroOf[uintptr](), zeroOf[float32](), zeroOf[float64](), zeroOf[string](), zeroOf[kind](),
 		zeroOf[[]string](), zeroOf[tags](), zeroOf[[2]int](), zeroOf[[2][]int](), zeroOf[[]byte](), zeroOf[[4]byte](), zeroOf[bytesOfMine](),
 		zeroOf[map[string]int](), zeroOf[map[string]any](), zeroOf[map[kind][]map[string]int](), zeroOf[map[netip.Addr]bool](), zeroOf[http](),
-		zeroOf[any](), zeroOf[error](), zeroOf[encoding.TextMarshaler](), zeroOf[json.Marshaler](),
+		zeroOf[any](), zeroOf[fmt.Stringer](), zeroOf[encoding.TextMarshaler](), zeroOf[json.Marshaler](),
 		zeroOf[json.RawMessage](), zeroOf[json.Number](), zeroOf[time.Time](), zeroOf[time.Duration](), zeroOf[slog.Level](),
 		zeroOf[big.Int](), zeroOf[big.Float](), zeroOf[big.Rat](), zeroOf[net.IP](), zeroOf[netip.Addr](), zeroOf[url.URL](),
 		zeroOf[level](), zeroOf[id](), zeroOf[pair](), zeroOf[quotedFields](), zeroOf[struct{}](), zeroOf[node](),
@@ -132,6 +132,30 @@ func TestNilMaps(t *testing.T) {
 	}
 }
 
+type tree struct {
+	Kids []struct {
+		Of *tree `json:"of"`
+	} `json:"kids"`
+}
+
+// ofItself knows what goes into its interface.
+type ofItself struct{ In fmt.Stringer }
+
+func (*ofItself) UnmarshalJSON([]byte) error { return nil }
+
+// A type twice side by side is in no cycle; interfaces have a schema where something
+// can go in or out.
+func TestSchemasOfTypesLikeThose(t *testing.T) {
+	type pair struct{ A, B *query }
+	for _, make := range []func(){
+		newToolOf[pair, pair](), newToolOf[struct{ A any }, struct{ B fmt.Stringer }](), newToolOf[ofItself, None](),
+	} {
+		if text := panicked(make); text != "" {
+			t.Error(text)
+		}
+	}
+}
+
 func TestNoSchemaNamesTheField(t *testing.T) {
 	type inner struct {
 		Counts map[int]string `json:"counts"`
@@ -144,6 +168,11 @@ func TestNoSchemaNamesTheField(t *testing.T) {
 		"result":         {newToolOf[query, inner](), "result type plugin.inner: field counts: map[int]string"},
 		"embedded":       {newToolOf[struct{ inner }, None](), "field counts: map[int]string"},
 		"the whole":      {newToolOf[map[int]string, None](), "argument type map[int]string: map[int]string has keys"},
+		"recursive":      {newToolOf[tree, None](), "argument type plugin.tree: field kids[].of: plugin.tree contains itself, for which no schema is made: give the schema by hand with NewRawTool"},
+		"in a result":    {newToolOf[query, struct{ Top []tree }](), "field Top[].kids[].of: plugin.tree contains itself"},
+		"interface":      {newToolOf[struct{ E fmt.Stringer }, None](), "field E: fmt.Stringer is an interface with methods, which no JSON can be read into: want a type without, or give the schema by hand with NewRawTool"},
+		"error":          {newToolOf[struct{ In []error }, None](), "field In[]: error is an interface with methods"},
+		"error given":    {newToolOf[query, struct{ Err error }](), "field Err: error is written as {}, without its text: want a string, or give the schema by hand with NewRawTool"},
 		"no form at all": {newToolOf[struct{ In []chan int }, None](), "field In[]: chan int has no form in JSON"},
 	} {
 		if text := panicked(test.make); !strings.Contains(text, test.want) {
