@@ -27,7 +27,8 @@ func finishCall(r *api.Result, flags *callFlags, command bool) error {
 	}
 	switch {
 	case !flags.tellsOutcome(r, command):
-		if !flags.quiet && !flags.json && !flags.events {
+		lost := r.Output.Undelivered && flags.exitCode(r, command) == exit.Host // an error is not an outcome
+		if (!flags.quiet || lost) && !flags.json && !flags.events {
 			flags.tell(present.Warnings(r))
 		}
 	case present.NeverBegan(r):
