@@ -114,7 +114,8 @@ func (t listed) changes() bool {
 
 // mend changes what hosts would refuse and servers often have: no schema or
 // type at all where there are no arguments, and patterns in JavaScript's form
-// of regular expressions, by which only the server itself can validate.
+// of regular expressions and types of its own, by which only the server itself
+// can validate.
 func (l *listing) mend(tool string, raw json.RawMessage, input bool) json.RawMessage {
 	var s map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -122,9 +123,9 @@ func (l *listing) mend(tool string, raw json.RawMessage, input bool) json.RawMes
 	if len(raw) > 0 && decoder.Decode(&s) != nil {
 		return raw // to be refused
 	}
-	dropped := dropPatterns(s)
+	dropped := loosen(s)
 	if dropped > 0 {
-		l.warn("tool %q: %d patterns of a schema are checked by the server alone, for they are not regular expressions in Go", tool, dropped)
+		l.warn("tool %q: %d patterns or types of a schema are checked by the server alone: they are not regular expressions in Go, or not types of JSON Schema", tool, dropped)
 	}
 	if s == nil {
 		s = map[string]any{}

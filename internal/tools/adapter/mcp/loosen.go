@@ -1,10 +1,14 @@
 package mcp
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
-// dropPatterns takes from a schema the regular expressions that are invalid in Go, and
-// what would refuse more without them: a schema that takes more in "not" takes less.
-func dropPatterns(schema map[string]any) (dropped int) {
+// loosen takes from a schema the regular expressions that are invalid in Go, the types
+// that JSON Schema does not have, and what would refuse more without them: a schema that
+// takes more in "not" takes less.
+func loosen(schema map[string]any) (dropped int) {
 	l := &loosening{}
 	if l.schema(schema); l.dropped > 0 {
 		l.refs = true
@@ -26,6 +30,10 @@ func (l *loosening) schema(node any) (more bool) {
 	}
 	if pattern, is := s["pattern"].(string); is && !compiles(pattern) {
 		delete(s, "pattern")
+		l.dropped, more = l.dropped+1, true
+	}
+	if !typed(s["type"]) {
+		delete(s, "type")
 		l.dropped, more = l.dropped+1, true
 	}
 	named, _ := s["patternProperties"].(map[string]any)
@@ -89,6 +97,18 @@ func turned(s map[string]any, keyword string) {
 		s["allOf"] = append(all, map[string]any{"anyOf": s["oneOf"]})
 		delete(s, "oneOf")
 	}
+}
+
+// typed says of the value of a schema's type that it has no name that is unknown.
+func typed(value any) bool {
+	names, is := value.([]any)
+	if !is {
+		names = []any{value}
+	}
+	return !slices.ContainsFunc(names, func(one any) bool {
+		name, is := one.(string)
+		return is && !slices.Contains([]string{"array", "boolean", "integer", "null", "number", "object", "string"}, name)
+	})
 }
 
 func compiles(pattern string) bool {

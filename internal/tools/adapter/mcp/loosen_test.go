@@ -7,7 +7,8 @@ import (
 	"github.com/toolhost/toolhost/plugin/schema"
 )
 
-// Without a pattern that is JavaScript's a schema takes all that it took with it.
+// Without a pattern that is JavaScript's, or a type of the server's own, a schema takes all that
+// it took with it.
 func TestPatternsOfJavaScript(t *testing.T) {
 	for raw, test := range map[string]struct {
 		value   string
@@ -24,13 +25,15 @@ func TestPatternsOfJavaScript(t *testing.T) {
 		`{"properties":{"a":{"not":{"$ref":"#/$defs/d"}}},"$defs":{"d":{"pattern":"^(?=/)"}}}`:                                                    {`{"a":"y"}`, 1},
 		`{"properties":{"a":{"not":{"pattern":"^/"}}}}`:                                                                                           {`{"a":"y"}`, 0},
 		`{"properties":{"a":{"default":{"pattern":"*.ts"},"examples":[{"pattern":"*"}],"enum":[{"pattern":"*"}]},"b":{"const":{"pattern":"*"}}}}`: {`{"a":{"pattern":"*"},"b":{"pattern":"*"}}`, 0},
+		`{"properties":{"a":{"type":"any"},"b":{"type":["text","null"]},"type":{"type":"string"}}}`:                                               {`{"a":1,"b":"x","type":"y"}`, 2},
+		`{"properties":{"a":{"anyOf":[{"not":{"type":"any"}},{"type":"null"}]}}}`:                                                                 {`{"a":null}`, 1},
 	} {
 		var s map[string]any
 		var value any
 		if json.Unmarshal([]byte(raw), &s) != nil || json.Unmarshal([]byte(test.value), &value) != nil {
 			t.Fatal(raw)
 		}
-		dropped := dropPatterns(s)
+		dropped := loosen(s)
 		mended, _ := json.Marshal(s)
 		parsed, err := schema.Parse(mended)
 		if err == nil {
