@@ -207,7 +207,7 @@ func (d *daemon) openAPI() (err error) {
 	if d.options.State != "" {
 		d.tokens = tokens.Open(d.options.State)
 	}
-	d.mcp.asker, d.mcp.config, d.mcp.retry = mcpserver.NewAsker(), d.mcpConfig, d.tools.retry
+	d.mcp.asker, d.mcp.config, d.mcp.describe, d.mcp.retry = mcpserver.NewAsker(), d.mcpConfig, d.tools.describe, d.tools.retry
 	d.tools.notice = d.mcp.notice
 	approvals, err := d.approvals()
 	if err != nil {

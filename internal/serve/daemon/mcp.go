@@ -27,6 +27,8 @@ type mcp struct {
 	// retry describes what could not be described at first, and calls recovered after each
 	// success, until ctx ends.
 	retry func(ctx context.Context, recovered func())
+	// describe describes every tool, or gives up when ctx ends.
+	describe func(ctx context.Context)
 
 	// known are the identities that have connected, in their latest form, by name.
 	known sync.Map
@@ -99,14 +101,14 @@ func (m *mcp) open() (*mcpserver.Server, error) {
 		if m.draining {
 			server.Drain()
 		}
-		m.tryAgain()
+		m.tryAgain(func(context.Context) {}) // the server lists them by itself
 	}
 	return m.server, nil
 }
 
-// tryAgain offers missing tools as soon as they can be described: a client that lists tools
-// only once would never learn of them. m is locked.
-func (m *mcp) tryAgain() {
+// tryAgain offers missing tools as soon as they can be described, after first: a client that
+// lists tools only once would never learn of them. m is locked.
+func (m *mcp) tryAgain(first func(ctx context.Context)) {
 	m.endRetry()
 	if m.draining {
 		return
@@ -114,7 +116,10 @@ func (m *mcp) tryAgain() {
 	var ctx context.Context
 	ctx, m.giveUp = context.WithCancel(context.Background())
 	server := m.server
-	m.retrying.Go(func() { m.retry(ctx, func() { server.Reload(ctx) }) })
+	m.retrying.Go(func() {
+		first(ctx)
+		m.retry(ctx, func() { server.Reload(ctx) })
+	})
 }
 
 func (m *mcp) endRetry() {
@@ -130,13 +135,30 @@ func (m *mcp) made() *mcpserver.Server {
 	return m.server
 }
 
-// reload notifies clients of the present tools.
+// reload notifies clients of the present tools. What takes longer to describe than ctx allows
+// is offered as it was, and anew when it is described.
 func (m *mcp) reload(ctx context.Context) {
-	if s := m.made(); s != nil {
+	s := m.made()
+	if s == nil {
+		return
+	}
+	listed := make(chan struct{})
+	m.mu.Lock()
+	draining := m.draining
+	m.tryAgain(func(ctx context.Context) {
+		defer close(listed)
+		if m.describe(ctx); ctx.Err() == nil {
+			s.Reload(ctx)
+		}
+	})
+	m.mu.Unlock()
+	if draining {
+		return
+	}
+	select {
+	case <-listed:
+	case <-ctx.Done():
 		s.Reload(ctx)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.tryAgain()
 	}
 }
 

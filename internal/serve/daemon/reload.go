@@ -10,8 +10,8 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
-// reloadLimit bounds how long a reload may block the daemon; tools that take longer to
-// describe are described when they are called.
+// reloadLimit bounds how long a reload may block the daemon; tools that take longer are
+// described behind it.
 const reloadLimit = 10 * time.Second
 
 // maxNames bounds the characters of the names of tools in a line of the log.
@@ -39,6 +39,7 @@ func (d *daemon) reload() {
 	before := d.tools.current.Load()
 	diff := config.Compare(before.loaded, loaded)
 	next := d.tools.snapshot(loaded)
+	next.catalog.Inherit(before.catalog)
 	ctx, cancel := context.WithTimeout(context.Background(), reloadLimit)
 	defer cancel()
 	d.tools.current.Store(next)

@@ -17,6 +17,7 @@ func TestMCPRetries(t *testing.T) {
 	defer turns.Close()
 	listed, begun, over := make(chan bool, 8), make(chan func(), 8), make(chan bool, 8)
 	m := &mcp{
+		describe: func(context.Context) {},
 		config: func() mcpserver.Config {
 			return mcpserver.Config{Turns: turns, Asker: mcpserver.NewAsker(), Tools: func(context.Context) ([]catalog.Tool, []error) {
 				listed <- true
@@ -56,6 +57,39 @@ func TestMCPRetries(t *testing.T) {
 	if len(begun) != 0 {
 		t.Error("tried again after the end")
 	}
+}
+
+// A reload offers what is known when its time is over, and the rest once it is described.
+func TestMCPReloadsBehindTheReload(t *testing.T) {
+	turns := turn.New(turn.Config{})
+	defer turns.Close()
+	listed, described := make(chan context.Context, 8), make(chan bool)
+	m := &mcp{
+		config: func() mcpserver.Config {
+			return mcpserver.Config{Turns: turns, Asker: mcpserver.NewAsker(), Tools: func(ctx context.Context) ([]catalog.Tool, []error) {
+				listed <- ctx
+				return nil, nil
+			}}
+		},
+		describe: func(context.Context) { <-described },
+		retry:    func(ctx context.Context, _ func()) { <-ctx.Done() },
+	}
+	if _, err := m.open(); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, listed)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	m.reload(over)
+	if receive(t, listed).Err() == nil || len(listed) != 0 {
+		t.Error("it waits for what is not described")
+	}
+	described <- true
+	if receive(t, listed).Err() != nil {
+		t.Error("the list ends with the reload")
+	}
+	m.drain()
+	m.close()
 }
 
 func receive[T any](t *testing.T, from <-chan T) T {

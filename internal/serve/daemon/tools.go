@@ -68,6 +68,9 @@ func (t *tools) Describe(ctx context.Context, r supervisor.Request) (*supervisor
 
 func (t *tools) loaded() *config.Loaded { return t.current.Load().loaded }
 
+// describe describes the tools of the configuration in force.
+func (t *tools) describe(ctx context.Context) { _, _ = t.current.Load().catalog.All(ctx) }
+
 // retry is catalog.Retry of the configuration in force.
 func (t *tools) retry(ctx context.Context, recovered func()) {
 	t.current.Load().catalog.Retry(ctx, recovered)

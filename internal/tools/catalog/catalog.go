@@ -92,6 +92,8 @@ type Catalog struct {
 	warnings, former map[string][]string
 	// offers is what servers have beside tools, by the entry's name.
 	offers map[string]*pluginv1.Server
+	// earlier are the entries that lists show as they were, by their names.
+	earlier map[string]earlier
 }
 
 // known is an entry that is being, or has been, described.
@@ -112,7 +114,7 @@ type failure struct {
 
 // New makes a catalog. It starts nothing.
 func New(host Host, loaded *config.Loaded, o Options) *Catalog {
-	return &Catalog{host: host, loaded: loaded, options: o, renewed: make(chan struct{}, 1), known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}, offers: map[string]*pluginv1.Server{}, warnings: map[string][]string{}, former: map[string][]string{}}
+	return &Catalog{host: host, loaded: loaded, options: o, renewed: make(chan struct{}, 1), known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}, offers: map[string]*pluginv1.Server{}, earlier: map[string]earlier{}, warnings: map[string][]string{}, former: map[string][]string{}}
 }
 
 // NotFoundError says that no tool has the name.
@@ -331,17 +333,6 @@ func (c *Catalog) finished(name string) *known {
 	}
 }
 
-// list is describe for what may do without this entry.
-func (c *Catalog) list(ctx context.Context, entry config.Tool) ([]Tool, error) {
-	c.mu.Lock()
-	last, failed := c.failed[entry.Name]
-	c.mu.Unlock()
-	if failed && time.Now().Before(last.rest) {
-		return nil, last.err
-	}
-	return c.describe(ctx, entry)
-}
-
 // describe makes an entry's tools once; who comes meanwhile waits. After a
 // failure the next one tries again, and at once if it was only that somebody
 // else has given up.
@@ -361,7 +352,7 @@ func (c *Catalog) describe(ctx context.Context, entry config.Tool) ([]Tool, erro
 				return c.release(entry, k.tools), k.err
 			}
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, notDescribed(entry, context.Cause(ctx))
 		}
 	}
 }
@@ -384,6 +375,9 @@ func (c *Catalog) settle(name string, k *known, took time.Duration) {
 	_, before := c.failed[name]
 	c.recovered = c.recovered || before && k.err == nil
 	delete(c.failed, name)
+	if k.err == nil || !k.abandoned {
+		delete(c.earlier, name)
+	}
 	if k.err != nil {
 		if c.known[name] == k {
 			delete(c.known, name)

@@ -37,12 +37,15 @@ var methods = []string{GetPrompt, ReadResource, Complete, Subscribe, Unsubscribe
 // rules hold for it, and the record names it.
 func RequestName(entry, method string) string { return entry + ":" + method }
 
-// Servers are those of the configuration, in its order, that were described and have
-// more than tools to offer.
+// Servers are those of the configuration, in its order, that were described, here or in the
+// catalog before, and have more than tools to offer.
 func (c *Catalog) Servers() (list []Server) {
 	for _, entry := range c.loaded.Tools {
 		c.mu.Lock()
-		o := c.offers[entry.Name]
+		o, described := c.offers[entry.Name]
+		if !described {
+			o = c.earlier[entry.Name].offers
+		}
 		c.mu.Unlock()
 		if o != nil {
 			free, held := c.free(entry, o)
