@@ -36,14 +36,23 @@ type offers struct {
 	unlists bool                    // unlistedTemplate is there
 }
 
-// unlisted carries a URI that no server lists, escaped, to the handler of resources. No
-// client sees it.
+// unlisted carries a URI that no server lists, or that the SDK does not take, escaped, to the
+// handler of resources. No client sees it.
 const unlisted = "toolhost-unlisted:"
 
 // requestedURI is the URI that a client has sent.
 func requestedURI(uri string) string {
 	if escaped, is := strings.CutPrefix(uri, unlisted); is {
 		uri, _ = url.QueryUnescape(escaped) // as readUnlisted has it
+	}
+	return uri
+}
+
+// sdkURI is what the SDK knows a resource by, the opposite of requestedURI. It takes no URI
+// that package url cannot parse, and servers have such: notes://My Vault/n.md.
+func sdkURI(uri string) string {
+	if _, err := url.Parse(uri); err != nil {
+		return unlisted + url.QueryEscape(uri)
 	}
 	return uri
 }
@@ -81,7 +90,7 @@ func (o *offers) Offer() (problems []error) {
 	before := o.listed
 	o.listed, problems = o.servers.List()
 	problems = append(problems, show("prompt", before.Prompts, o.listed.Prompts, o.addPrompt, o.sdk.RemovePrompts)...)
-	problems = append(problems, show("resource", before.Resources, o.listed.Resources, o.addResource, o.sdk.RemoveResources)...)
+	problems = append(problems, show("resource", before.Resources, o.listed.Resources, o.addResource, o.removeResources)...)
 	problems = append(problems, show("resource template", before.Templates, o.listed.Templates, o.addTemplate, o.sdk.RemoveResourceTemplates)...)
 	o.parsed = nil
 	for template := range o.listed.Templates {
@@ -143,8 +152,16 @@ func (o *offers) addResource(raw string) error {
 	r := &mcpsdk.Resource{}
 	return adding(raw, r, func() {
 		r.Meta = verbatim.Meta([]byte(raw))
+		r.URI = sdkURI(r.URI) // Entries has it written as it is
 		o.sdk.AddResource(r, o.read)
 	})
+}
+
+func (o *offers) removeResources(uris ...string) {
+	for i, uri := range uris {
+		uris[i] = sdkURI(uri)
+	}
+	o.sdk.RemoveResources(uris...)
 }
 
 func (o *offers) addTemplate(raw string) error {
@@ -194,15 +211,17 @@ func (o *offers) lists(uri string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, is := o.listed.Resources[uri]
-	return is || slices.ContainsFunc(o.parsed, func(t *uritemplate.Template) bool { return t.Regexp().MatchString(uri) })
+	return is && sdkURI(uri) == uri || slices.ContainsFunc(o.parsed, func(t *uritemplate.Template) bool { return t.Regexp().MatchString(uri) })
 }
 
 // Entries give what clients are shown of prompts, resources and templates as their servers
 // have written it.
 func (o *offers) Entries() verbatim.Entries {
 	return verbatim.Entries{
-		Prompt:   func(p *mcpsdk.Prompt) object.Fields { return object.Of([]byte(o.listing().Prompts[p.Name].Raw)) },
-		Resource: func(r *mcpsdk.Resource) object.Fields { return object.Of([]byte(o.listing().Resources[r.URI])) },
+		Prompt: func(p *mcpsdk.Prompt) object.Fields { return object.Of([]byte(o.listing().Prompts[p.Name].Raw)) },
+		Resource: func(r *mcpsdk.Resource) object.Fields {
+			return object.Of([]byte(o.listing().Resources[requestedURI(r.URI)]))
+		},
 		Template: func(t *mcpsdk.ResourceTemplate) object.Fields {
 			return object.Of([]byte(o.listing().Templates[t.URITemplate]))
 		},
@@ -223,6 +242,6 @@ func (o *offers) MayGet(who access.Identity, prompt string) bool {
 
 // MayRead says whether somebody may read a URI, or what a template of URIs leads to.
 func (o *offers) MayRead(who access.Identity, uri string) bool {
-	server, _ := o.known().Owner(uri)
+	server, _ := o.known().Owner(requestedURI(uri))
 	return server != nil && who.MayUse(catalog.RequestName(server.Entry.Name, catalog.ReadResource))
 }
