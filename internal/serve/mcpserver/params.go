@@ -67,7 +67,7 @@ func unfitFields(method string, params object.Fields) error {
 	case method == "tools/call":
 		return fits[map[string]json.RawMessage]("params.arguments", params["arguments"])
 	case method == "prompts/get":
-		return fits[map[string]string]("params.arguments", params["arguments"])
+		return textsFit("params.arguments", params["arguments"])
 	case method == "logging/setLevel" && !stateless(params): // which has no such method
 		return levelFits("params.level", params["level"])
 	}
@@ -81,6 +81,20 @@ func fits[T any](path string, raw json.RawMessage) error {
 	}
 	if err := json.Unmarshal(raw, new(T)); err != nil {
 		return worded(path, "as the protocol has it", raw, err)
+	}
+	return nil
+}
+
+// textsFit is fits for an object of texts: an error of package json does not name the one.
+func textsFit(path string, raw json.RawMessage) error {
+	if err := fits[map[string]json.RawMessage](path, raw); err != nil {
+		return err
+	}
+	texts := object.Of(raw)
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		if err := fits[string](path+"."+cut(key, maxShownBytes), texts[key]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -25,7 +25,10 @@ func TestUnfitParams(t *testing.T) {
 		{"initialize", `{"protocolVersion":5}`, `params.protocolVersion must be a string, not 5`},
 		{"initialize", `{"clientInfo":{"name":[]}}`, `params.clientInfo.name must be a string, not []`},
 		{"initialize", `{"capabilities":{"roots":{"listChanged":1}}}`, `params.capabilities.roots.listChanged must be true or false, not 1`},
-		{"prompts/get", `{"name":"p","arguments":{"a":1}}`, `each element of params.arguments must be a string, not {"a":1}`},
+		{"prompts/get", `{"name":"p","arguments":{"b":{},"a":1,"0":"x","z":null}}`, `params.arguments.a must be a string, not 1`},
+		{"prompts/get", `{"name":"p","arguments":{"c":[1]}}`, `params.arguments.c must be a string, not [1]`},
+		{"prompts/get", `{"name":"p","arguments":5}`, `params.arguments must be an object, not 5`},
+		{"subscriptions/listen", `{"notifications":{"resourceSubscriptions":["x",1]}}`, `each element of params.notifications.resourceSubscriptions must be a string, not ["x",1]`},
 		{"resources/read", `{"uri":{}}`, `params.uri must be a string, not {}`},
 		{"subscriptions/listen", `{"notifications":{"resourceSubscriptions":"x"}}`, `params.notifications.resourceSubscriptions must be an array, not "x"`},
 		{"completion/complete", `{"ref":{"type":5}}`, `params.ref.type must be a string, not 5`},
@@ -47,6 +50,7 @@ func TestUnfitParams(t *testing.T) {
 		{"logging/setLevel", `{"level":"alert"}`, ``},
 		{"logging/setLevel", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`, ``}, // is an unknown method
 		{"prompts/get", `{"name":"p"}`, ``},
+		{"prompts/get", `{"name":"p","arguments":{"a":null}}`, ``},
 		{"nope", `[]`, ``},
 	} {
 		_, f := readMessage(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, test.method, test.params))
