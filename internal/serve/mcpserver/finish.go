@@ -24,7 +24,7 @@ func (s *Server) finish(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		}
 		of := s.gateway.Entries()
 		of.Tool = s.extraOf
-		return verbatim.Result(result, of), nil
+		return uncachedFor(r, verbatim.Result(result, of)), nil
 	}
 }
 

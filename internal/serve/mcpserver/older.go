@@ -6,6 +6,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 )
 
 // forVersionOf is a list of tools as the client's version knows them: before 2026-07-28
@@ -51,4 +52,12 @@ func olderSchema(schema json.RawMessage) json.RawMessage {
 			return property
 		})
 	})
+}
+
+// uncachedFor is a result as it is written, before 2026-07-28 without hints to caches.
+func uncachedFor(r mcpsdk.Request, written mcpsdk.Result) mcpsdk.Result {
+	if one, has := r.(interface{ ProtocolVersion() string }); has && one.ProtocolVersion() < multiRound {
+		return verbatim.Uncached(written)
+	}
+	return written
 }

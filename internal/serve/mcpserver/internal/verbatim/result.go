@@ -75,6 +75,26 @@ func Result(result mcpsdk.Result, of Entries) mcpsdk.Result {
 	return result
 }
 
+// Uncached is a result without hints to caches.
+func Uncached(result mcpsdk.Result) mcpsdk.Result {
+	if _, has := result.(mcpsdk.CacheableResult); has {
+		return uncached{result}
+	}
+	return result
+}
+
+type uncached struct{ mcpsdk.Result }
+
+func (u uncached) MarshalJSON() ([]byte, error) {
+	raw, err := json.Marshal(u.Result)
+	return object.Edited(raw, func(name string, value json.RawMessage) json.RawMessage {
+		if name == "ttlMs" || name == "cacheScope" {
+			return nil
+		}
+		return value
+	}), err
+}
+
 // entries is a list of entries, each with further fields; nil if none has any.
 func entries[T any](name string, list []T, fieldsOf func(T) object.Fields) object.Fields {
 	further, some := make([]object.Fields, len(list)), false
