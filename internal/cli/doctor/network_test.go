@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -38,8 +39,8 @@ func TestDoctorOfProxies(t *testing.T) {
 	}
 }
 
-// trying makes calls of a program that does nothing, whatever its arguments.
-var trying = Program{Path: func() (string, error) { return "/bin/true", nil }}
+// trying makes calls of this program, whose TestMain does nothing then.
+var trying = Program{Path: os.Executable}
 
 // doctorHost is a host as doctor has it, but for the ceiling.
 func doctorHost(t *testing.T, ceiling supervisor.Ceiling) *supervisor.Supervisor {
