@@ -72,7 +72,7 @@ func (h *Host) renew() error {
 	h.z, h.users = z, users
 	if h.slots == nil || h.slots.ids != users.ids {
 		h.slots.close()
-		h.slots = &slots{dir: h.idDir, ids: users.ids}
+		h.slots = &slots{dir: h.idDir, ids: users.ids, next: os.Getpid() % firstSlots}
 	}
 	return nil
 }

@@ -18,6 +18,10 @@ import (
 // all hosts that share a range.
 const maxSlots = 4096
 
+// firstSlots are those of which hosts take their first one, each where its pid has it
+// begin, so that few ask for what others have.
+const firstSlots = 1024
+
 // rootBase begins the ids that root gives to calls where it may use any. It
 // lies in what systemd's documentation (UIDS-GIDS) leaves unused.
 const rootBase = 0x71000000
@@ -60,8 +64,8 @@ func (s *slots) take() (slot, error) {
 		return slot{}, fmt.Errorf("cannot make the folder of users %s: %w", s.dir, text.Cause(err))
 	}
 	for range s.ids.count { // from the start again too: others let go of theirs
-		number := s.next
-		s.next = (s.next + 1) % s.ids.count
+		number := s.next % s.ids.count
+		s.next = number + 1
 		lock, err := lockSlot(filepath.Join(s.dir, strconv.Itoa(s.ids.outsideUID+number)))
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			continue

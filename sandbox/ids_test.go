@@ -90,6 +90,7 @@ func TestSlotsAreNeverShared(t *testing.T) {
 func TestSlotsHeldTogether(t *testing.T) {
 	dir := t.TempDir()
 	a, b := testSlots(t, dir, 200), testSlots(t, dir, 200)
+	b.next = 1019 // they begin at different ones
 	var mu sync.Mutex
 	seen := map[int]slot{}
 	var all sync.WaitGroup
