@@ -2,7 +2,6 @@ package prefault
 
 import (
 	"syscall"
-	"time"
 	"unsafe"
 )
 
@@ -11,7 +10,6 @@ const (
 	populateWrite = 23
 	collapse      = 25
 
-	page = 4 << 10
 	huge = 2 << 20
 
 	// span is the size of the smallest spans that the heap consists of.
@@ -19,9 +17,6 @@ const (
 
 	// ahead is what a tool of package plugin uses from its start to its first call.
 	ahead = 1 << 20
-
-	// dear is what a fault takes where one huge page is worth what it costs to find it.
-	dear = 5 * time.Microsecond
 )
 
 // frontier is the first span that had never been in use: those behind it will be used next.
@@ -31,15 +26,13 @@ var frontier *[span]byte
 func init() {
 	frontier = new([span]byte)
 	frontier[0] = 0 // may need a page table, too
-	start := time.Now()
-	frontier[page] = 0
-	mapAhead(uintptr(unsafe.Pointer(frontier)), time.Since(start))
+	mapAhead(uintptr(unsafe.Pointer(frontier)))
 }
 
 // mapAhead maps what lies behind at. Where the heap's region ends early, so does it.
-func mapAhead(at uintptr, fault time.Duration) {
+func mapAhead(at uintptr) {
 	start := at &^ (huge - 1)
-	if fault >= dear && madvise(start, huge, collapse) {
+	if madvise(start, huge, collapse) {
 		madvise(start+huge, huge, syscall.MADV_HUGEPAGE)
 		return
 	}
