@@ -34,7 +34,17 @@ func Spare() {
 	}
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	process.used, process.narrow, process.widen = used, func() { runtime.GOMAXPROCS(1) }, runtime.SetDefaultGOMAXPROCS
+	process.used, process.narrow, process.widen = used, narrow, widen
+}
+
+func narrow() {
+	runtime.GOMAXPROCS(1)
+	slacken(longSlack)
+}
+
+func widen() {
+	slacken(usualSlack)
+	runtime.SetDefaultGOMAXPROCS()
 }
 
 // used is the CPU time that the process has had.

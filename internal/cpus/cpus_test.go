@@ -1,7 +1,11 @@
 package cpus
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,5 +121,38 @@ func TestSpare(t *testing.T) {
 	done() // changes nothing
 	if process.doing != 0 {
 		t.Errorf("%d under way", process.doing)
+	}
+}
+
+// Of all threads the monitor alone wakes up while a goroutine computes.
+func TestTheMonitorsSlackIsSet(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("to set another thread's slack takes CAP_SYS_NICE")
+	}
+	if monitor() == nil {
+		t.Fatal("the monitor's slack cannot be set")
+	}
+	thread := filepath.Base(filepath.Dir(monitor().Name()))
+	switches := func() (n int) {
+		text, err := os.ReadFile("/proc/self/task/" + thread + "/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, count, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:")
+		if _, err := fmt.Sscan(count, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for before, start := switches(), time.Now(); switches() < before+20; {
+		if time.Since(start) > time.Minute {
+			t.Fatal("the thread sleeps while others run, so it is not the monitor")
+		}
+	}
+	for _, slack := range []string{longSlack, usualSlack} {
+		slacken(slack)
+		if got, err := os.ReadFile("/proc/" + thread + "/timerslack_ns"); err != nil || strings.TrimSpace(string(got)) != slack {
+			t.Errorf("the slack is %s (%v), want %s", got, err, slack)
+		}
 	}
 }
