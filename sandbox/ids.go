@@ -18,8 +18,8 @@ import (
 // all hosts that share a range.
 const maxSlots = 4096
 
-// firstSlots are those of which hosts take their first one, each where its pid has it
-// begin, so that few ask for what others have.
+// firstSlots bounds where hosts begin to look for a free user: each by its pid, so that
+// few ask for one that another host has.
 const firstSlots = 1024
 
 // rootBase begins the ids that root gives to calls where it may use any. It
