@@ -86,6 +86,7 @@ var mistakes = []struct{ text, want string }{
 	{"turn: {deadline: 1m, reserve: 60s}", `1:31: turn.reserve: turn.deadline 1m less turn.reserve 1m leaves no call the second that it needs: write a longer deadline, or a reserve such as 15s`},
 	{"turn: {deadline: 1s, reserve: 1ms}", `needs: write a longer deadline`},
 	{"timeout: 5s", `1:1: timeout: unknown key "timeout": for all tools it is timeouts.tool_call.default, for some it belongs in tools.TOOL or classes.CLASS`},
+	{"tools: {t: {plugin: bin/search, limits: {memory: 1GiB}}}", `1:33: tools.t.limits: unknown key "limits": write what is in it one level higher, without it`},
 	{"tools: {t: {plugin: bin/search, timeouts: 5s}}", `tools.t.timeouts: "5s" is not a mapping: write QUESTION: value`},
 	{"cgroupParent: ../x", `1:15: cgroupParent: "../x" is not a path of a cgroup: write it from the root of the hierarchy, such as /agents.slice`},
 	{"cgroupParent: /a/../b", `"/a/../b" is not a plain path of a cgroup: write "/b"`},

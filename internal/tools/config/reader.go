@@ -99,6 +99,8 @@ func (r *reader) unknown(keys []*key, e entry) {
 	near, places := find(keys, Nearest(name, namesOf(keys))), mappingsWith(name)
 	advice := suggestion(name, namesOf(keys))
 	switch {
+	case e.value.hasOnly(keys):
+		advice = "write what is in it one level higher, without it"
 	case near != nil && (len(places) == 0 || near.kind != nil || e.value.shape == mapping || e.value.shape == nothing):
 	case find(timeoutKeys, name) != nil:
 		advice = fmt.Sprintf("for all tools it is timeouts.%s.%s, for some it belongs in tools.TOOL or classes.CLASS", budget.ToolCall, profileName(name))
@@ -106,6 +108,11 @@ func (r *reader) unknown(keys []*key, e entry) {
 		advice = "it belongs in " + listed(places, "or")
 	}
 	r.complain(e.key, "unknown key %s: %s", quoted(name), advice)
+}
+
+// hasOnly says whether n is a mapping that has some of the keys and no other.
+func (n *node) hasOnly(keys []*key) bool {
+	return len(n.entries) > 0 && !slices.ContainsFunc(n.entries, func(e entry) bool { return find(keys, e.key.value) == nil })
 }
 
 // mappingsWith lists the mappings that have a key of this name.
