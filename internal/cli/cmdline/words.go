@@ -5,6 +5,7 @@ package cmdline
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,10 +22,17 @@ func Words(most int, names ...string) cobra.PositionalArgs {
 		case len(words) < len(names):
 			return fmt.Errorf("%s is missing: give it, as in: %s", names[len(words)], example(cmd))
 		case len(words) > most:
-			return fmt.Errorf("%q is one word too many: leave it out, as in: %s", words[most], example(cmd))
+			return tooMany(cmd, words[most])
 		}
 		return nil
 	}
+}
+
+func tooMany(cmd *cobra.Command, word string) error {
+	if ext := filepath.Ext(word); (ext == ".yaml" || ext == ".yml") && cmd.Flag("config") != nil {
+		return fmt.Errorf("%q is one word too many: name the configuration with --config, as in: %s --config toolhost.yaml", word, cmd.CommandPath())
+	}
+	return fmt.Errorf("%q is one word too many: leave it out, as in: %s", word, example(cmd))
 }
 
 // Command is for cobra.Command.Args of a command that only has others below it.

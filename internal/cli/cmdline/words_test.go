@@ -18,8 +18,10 @@ func TestWordsNamesWhatIsMissing(t *testing.T) {
 		{Many, "", []string{"a", "b", "c"}, ""},
 		{1, "", []string{"a"}, ""},
 		{1, "  x run a", []string{"a", "b c"}, `"b c" is one word too many: leave it out, as in: x run a`},
+		{1, "", []string{"a", "x.yaml"}, `"x.yaml" is one word too many: name the configuration with --config, as in: x run --config toolhost.yaml`},
 	} {
 		parent := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true}
+		parent.PersistentFlags().String("config", "", "")
 		parent.AddCommand(&cobra.Command{
 			Use: "run TOOL [key=value ...]", Example: test.example, DisableFlagsInUseLine: true,
 			Args: Words(test.most, "TOOL"), Run: func(*cobra.Command, []string) {},
