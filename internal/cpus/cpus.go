@@ -1,4 +1,5 @@
-// Package cpus has a process run on one processor for as long as that is enough.
+// Package cpus has a process run on one processor for as long as that is enough and little
+// is under way at once.
 //
 // Where a processor is idle, Go's scheduler wakes a thread for each goroutine that becomes
 // runnable. The goroutines of a call hand it to one another, so these threads find nothing
@@ -20,13 +21,16 @@ const (
 	// One processor is left where more than nine tenths of it was used, and returned to
 	// where less than half of one was.
 	leaveAt, returnAt = 0.9, 0.5
+	// few is how much may be under way at once on one processor. A call through the daemon
+	// is two, its request and itself: from three callers on, they wait for one another.
+	few = 4
 	// quiet is how long nothing may begin or end on one processor: what runs then is not
 	// looked at, and may compute, or wait for what must be seen in time.
 	quiet = 50 * time.Millisecond
 )
 
-// Spare lets the process have one processor while that is enough for what it does, by
-// [Busy]. It is for programs, not for packages: the number of processors is the process's.
+// Spare lets the process have one processor while that is enough for what it does, and
+// that is little at once, by [Busy]. It is for programs, not for packages: the number of processors is the process's.
 // A number that the environment sets (GOMAXPROCS) stays.
 func Spare() {
 	if os.Getenv("GOMAXPROCS") != "" || runtime.GOMAXPROCS(0) == 1 {
@@ -73,6 +77,7 @@ type governor struct {
 
 	one    bool          // there is one processor
 	doing  int           // what has begun and is not over
+	most   int           // the most of that since it was last looked
 	looked time.Time     // when it was last looked at what was used,
 	before time.Duration // which was this
 	late   *time.Timer   // when it has been quiet for too long
@@ -87,6 +92,7 @@ func (g *governor) changes(by int) bool {
 		return false
 	}
 	g.doing += by
+	g.most = max(g.most, g.doing)
 	if now := time.Now(); now.Sub(g.looked) >= window {
 		g.look(now)
 	}
@@ -98,11 +104,12 @@ func (g *governor) changes(by int) bool {
 func (g *governor) look(now time.Time) {
 	used := g.used()
 	share := float64(used-g.before) / float64(now.Sub(g.looked))
-	g.looked, g.before = now, used
+	many := g.most > few
+	g.looked, g.before, g.most = now, used, g.doing
 	switch {
-	case g.one && share > leaveAt:
+	case g.one && (many || share > leaveAt):
 		g.all()
-	case !g.one && share < returnAt:
+	case !g.one && !many && share < returnAt:
 		g.one = true
 		g.narrow()
 	}

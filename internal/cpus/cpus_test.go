@@ -84,6 +84,21 @@ func TestWhatTakesLong(t *testing.T) {
 	})
 }
 
+func TestMuchAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := play(t)
+		p.works(0.1)
+		for range few {
+			p.changes(1)
+		}
+		p.works(0.1)
+		p.has(8, "more at once than few")
+		p.changes(-1)
+		p.works(0.1)
+		p.has(1, "few at once")
+	})
+}
+
 func TestWithoutSpareNothingChanges(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	done := Busy()
