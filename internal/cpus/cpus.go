@@ -21,8 +21,9 @@ const (
 	// One processor is left where more than nine tenths of it was used, and returned to
 	// where less than half of one was.
 	leaveAt, returnAt = 0.9, 0.5
-	// few is how much may be under way at once on one processor. A call through the daemon
-	// is two, its request and itself: from three callers on, they wait for one another.
+	// few is how much may be under way at once on one processor. A caller of one call after
+	// another has up to two: what a call held is freed beside the next one. From three such
+	// callers on, they wait for one another.
 	few = 4
 	// quiet is how long nothing may begin or end on one processor: what runs then is not
 	// looked at, and may compute, or wait for what must be seen in time.
