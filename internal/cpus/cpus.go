@@ -31,8 +31,8 @@ const (
 )
 
 // Spare lets the process have one processor while that is enough for what it does, and
-// that is little at once, by [Busy]. It is for programs, not for packages: the number of processors is the process's.
-// A number that the environment sets (GOMAXPROCS) stays.
+// that is little at once, by [Busy]. It is for programs, not for packages: the number of
+// processors is the process's. A number that the environment sets (GOMAXPROCS) stays.
 func Spare() {
 	if os.Getenv("GOMAXPROCS") != "" || runtime.GOMAXPROCS(0) == 1 {
 		return

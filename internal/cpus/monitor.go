@@ -11,8 +11,8 @@ import (
 // wakes it stops the thread that has work to do; and its own work, to hand on the processor
 // of a goroutine that blocks in a system call, can wait for a millisecond.
 const (
-	usualSlack = "50000" // ns
-	longSlack  = "1000000"
+	usualSlack = "0"       // what the thread began with
+	longSlack  = "1000000" // ns
 )
 
 // monitor is the file of the monitor's slack, or nil. It is the first thread that the

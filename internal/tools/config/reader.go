@@ -99,9 +99,9 @@ func (r *reader) unknown(keys []*key, e entry) {
 	near, places := find(keys, Nearest(name, namesOf(keys))), mappingsWith(name)
 	advice := suggestion(name, namesOf(keys))
 	switch {
+	case near != nil && (len(places) == 0 || near.kind != nil || e.value.shape == mapping || e.value.shape == nothing):
 	case e.value.hasOnly(keys):
 		advice = "write what is in it one level higher, without it"
-	case near != nil && (len(places) == 0 || near.kind != nil || e.value.shape == mapping || e.value.shape == nothing):
 	case find(timeoutKeys, name) != nil:
 		advice = fmt.Sprintf("for all tools it is timeouts.%s.%s, for some it belongs in tools.TOOL or classes.CLASS", budget.ToolCall, profileName(name))
 	case len(places) > 0:
