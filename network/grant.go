@@ -254,6 +254,8 @@ func Name(s string) (string, error) {
 		return "", errors.New("has * elsewhere than in front: write *.example.com, or network: host for everything")
 	case len(name) > 1024:
 		return "", errors.New("is longer than a name can be")
+	case !utf8.ValidString(name):
+		return "", errors.New("is not valid UTF-8: write a name such as api.example.com")
 	}
 	ascii, err := toASCII(name)
 	if err != nil {
