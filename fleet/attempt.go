@@ -254,12 +254,12 @@ func (f *Fleet) offer(a *attempt, o *fleetv1.Offer) error {
 	}
 	err = f.conn.PublishRequest(link.OfferSubject(a.id.Worker, a.id.Caller), link.FrameSubject(a.id.Caller, a.id.Worker, a.inbox), raw)
 	if errors.Is(err, nats.ErrReconnectBufExceeded) { // package link has it keep nothing
-		return errors.New(engineLost)
+		return errEngineLost
 	}
 	return err
 }
 
-const engineLost = "the connection to the fleet's engine is lost"
+var errEngineLost = errors.New("the connection to the fleet's engine is lost")
 
 // control sends a control. Some are lost, and calls send those again that they need.
 func (f *Fleet) control(id *fleetv1.Attempt, inbox string, c *fleetv1.Control) {

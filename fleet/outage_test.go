@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
@@ -10,9 +11,9 @@ import (
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
-// While a caller is not connected to NATS servers it says so and why, and so do its calls.
-func TestWithoutAConnection(t *testing.T) {
-	t.Parallel()
+// newOutage makes a worker and a caller that reach an engine by its address, with calls that
+// wait for so long.
+func newOutage(t *testing.T, most time.Duration) (*world, engine.Config) {
 	w, public := newKeys(t, "w1")
 	c := engine.Config{Listen: "127.0.0.1:0", Caller: w.key.Public(), Workers: public}
 	var err error
@@ -20,19 +21,32 @@ func TestWithoutAConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Listen = w.engine.Address()
-	w.fleet, err = fleet.Open(t.Context(), fleet.Config{URL: "nats://" + c.Listen, Key: w.key, WorkersOnly: true, Logger: logger(t)})
-	if err != nil {
+	config := fleet.Config{URL: "nats://" + c.Listen, Key: w.key, WorkersOnly: true, Logger: logger(t)}
+	config.Supervisor.Admission.Wait = most
+	if w.fleet, err = fleet.Open(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.fleet.Close() })
 	w.work("w1", nil)
+	return w, c
+}
+
+// breakOff ends the engine, and waits until the caller knows.
+func (w *world) breakOff() {
+	w.engine.Close()
+	wait.Until(w.t, "it is not connected", func() bool { return w.fleet.Servers().Trouble != "" })
+}
+
+// While a caller is not connected to NATS servers it says so and why, and so do its calls.
+func TestWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	w, c := newOutage(t, 200*time.Millisecond)
 	if e := w.fleet.Servers(); e != (api.Engine{URL: "nats://" + c.Listen}) {
 		t.Errorf("%+v", e)
 	}
-	w.engine.Close()
-	wait.Until(t, "it is not connected", func() bool { return w.fleet.Servers().Trouble != "" })
-	const lost = "the connection to the fleet's engine is lost"
-	if got := w.call(shell("echo x")); got.Status != api.StatusOverloaded || !strings.Contains(got.Message, lost) {
+	w.breakOff()
+	const lost, waited = "the connection to the fleet's engine is lost", "it has waited for 200ms"
+	if got := w.call(shell("echo x")); got.Status != api.StatusOverloaded || !strings.Contains(got.Message, lost) || !strings.Contains(got.Message, waited) {
 		t.Errorf("at once: %s %s", got.Status, got.Message)
 	}
 	wait.Until(t, "the worker is silent", func() bool { return w.fleet.Workers()[0].State == api.WorkerSuspect })
@@ -60,4 +74,21 @@ func TestWithoutAConnection(t *testing.T) {
 	}
 	t.Cleanup(again.Close)
 	wait.Until(t, "it is connected again", func() bool { return w.fleet.Servers().Trouble == "" })
+}
+
+// A call that must go to a worker waits for the connection to the engine, too.
+func TestCallsWaitForTheConnection(t *testing.T) {
+	t.Parallel()
+	w, c := newOutage(t, time.Minute)
+	w.breakOff()
+	call := w.fleet.Start(t.Context(), shell("echo x"))
+	again, err := engine.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(again.Close)
+	await(t, call.Done())
+	if got := call.Result(); !got.OK() || got.Where.Worker != "w1" {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
 }

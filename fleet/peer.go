@@ -187,8 +187,11 @@ func (p *peer) place(life string) place.Worker {
 
 func (p *peer) lease() time.Duration { return time.Duration(p.beat.LeaseMs) * time.Millisecond }
 
-// places are all workers. The caller holds mu.
+// places are all workers that can be reached. The caller holds mu.
 func (f *Fleet) places() (list []place.Worker) {
+	if !f.conn.IsConnected() {
+		return nil
+	}
 	for _, p := range f.peers {
 		if f.shown(p) {
 			list = append(list, p.place(f.life))
@@ -201,6 +204,20 @@ func (f *Fleet) places() (list []place.Worker) {
 // not heard within the hour. The caller holds mu.
 func (f *Fleet) shown(p *peer) bool {
 	return !p.beat.Leaving && !f.removed[p.name] && p.watch.Silent(p.since, now()) < forgetAfter
+}
+
+// mayReturn says whether a worker fits that is only not heard just now, for less than its
+// lease.
+func (f *Fleet) mayReturn(want place.Want) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.peers {
+		takesNone := p.beat.Draining || p.drain == p.epoch || p.cut || p.beat.Protocol != link.Protocol
+		if !takesNone && f.shown(p) && p.watch.Silent(p.since, now()) < p.lease() && want.Fits(p.place(f.life)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Workers are those that were heard within the hour and have not left, by name.
@@ -264,7 +281,7 @@ func (f *Fleet) noneTakes(want place.Want) string {
 	defer f.mu.Unlock()
 	why := lacking(want)
 	if f.outage != nil {
-		why += "; " + engineLost + ": " + f.outage.why.Error()
+		why += fmt.Sprintf("; %v: %v", errEngineLost, f.outage.why)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.peers)) {
 		p := f.peers[name]
@@ -273,6 +290,17 @@ func (f *Fleet) noneTakes(want place.Want) string {
 		}
 	}
 	return why
+}
+
+// waitedInVain is why a call that has waited for so long has no slot.
+func (f *Fleet) waitedInVain(want place.Want, most time.Duration) string {
+	f.mu.Lock()
+	taken := want.Takes(f.places())
+	f.mu.Unlock()
+	if taken {
+		return fmt.Sprintf("no slot has become free within %s", most)
+	}
+	return fmt.Sprintf("%s; it has waited for %s", f.noneTakes(want), most)
 }
 
 // whyNot says why a worker that has been heard takes no calls; empty means that it does, or

@@ -240,7 +240,7 @@ func TestAWorkerIsStoppedForAWhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, call.Done())
-	if got := call.Result(); !got.OK() && got.Status != api.StatusOverloaded {
+	if got := call.Result(); !got.OK() {
 		t.Errorf("%s %s", got.Status, got.Message)
 	}
 }

@@ -212,10 +212,13 @@ func (c *remote) whyNot() string {
 	return strings.Join(all, "; ")
 }
 
-// later says whether the call may be made another time: where workers are busy, or one for
-// which it has waited may be started again.
+// later says whether the call may be made another time: where workers are busy or not heard
+// just now, or one for which it has waited may be started again.
 func (c *remote) later() bool {
-	return (c.waits || len(c.refusals) > 0) && !slices.ContainsFunc(c.refusals, func(r refusal) bool {
+	if !c.waits && len(c.refusals) == 0 {
+		return !c.mayRunHere() && c.f.mayReturn(c.where)
+	}
+	return !slices.ContainsFunc(c.refusals, func(r refusal) bool {
 		why := r.never.GetWhy()
 		return !r.silent && why != fleetv1.Why_WHY_BUSY && (why != fleetv1.Why_WHY_DRAINING || !c.waits)
 	})

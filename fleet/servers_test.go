@@ -63,7 +63,7 @@ func killServer(t *testing.T, which int) {
 	}
 	servers.List[which].Kill()
 	for range 20 { // and short ones all the while
-		if got := f.Call(wait.Context(t), shell("echo x")); !got.OK() && got.Retry.SideEffects != "none" {
+		if got := f.Call(wait.Context(t), shell("echo x")); !got.OK() {
 			t.Errorf("%s %s", got.Status, got.Message)
 		}
 	}

@@ -157,7 +157,7 @@ func (c *remote) lookAtLine() {
 	switch {
 	case !c.waits:
 	case now()-c.began > most:
-		c.refusals = append(c.refusals, refusal{why: fmt.Sprintf("no slot has become free within %s", most)})
+		c.refusals = append(c.refusals, refusal{why: c.f.waitedInVain(c.where, most)})
 		c.turnedAway = true
 		c.void(c.state.Stop())
 	case c.here:

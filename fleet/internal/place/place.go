@@ -41,6 +41,9 @@ func (w Worker) room() int { return w.Free - w.Offered }
 // PlacesPerSlot are the calls that may wait at a worker for each of its slots.
 const PlacesPerSlot = 2
 
+// Takes says whether a worker takes the call, if not at once.
+func (want Want) Takes(workers []Worker) bool { return len(eligible(workers, want, nil)) > 0 }
+
 // HasPlace says whether one that takes the call has a slot, or a place to wait for one, as far
 // as is known.
 func (want Want) HasPlace(workers []Worker) bool {
