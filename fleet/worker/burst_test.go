@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/fleet/internal/link"
-	"github.com/toolhost/toolhost/fleet/internal/stream"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 )
 
@@ -55,10 +54,9 @@ func TestWhatIsSaidAtOnceIsOneMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := &said{t: t}
 		b := newBurst(true, got.say)
-		var s stream.Sender[*fleetv1.Data]
 		b.add(&fleetv1.Frame{What: &fleetv1.Frame_Started{Started: &fleetv1.Started{}}})
-		b.push(&s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: []byte("{}")}})
-		b.push(&s, &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: []byte("{}")}})
+		b.push(&fleetv1.Data{What: &fleetv1.Data_Event{Event: []byte("{}")}})
+		b.push(&fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: []byte("{}")}})
 		began := time.Now()
 		if <-b.due.C; time.Since(began) != gatherFor || len(got.messages) != 0 {
 			t.Errorf("due after %s with %d messages sent", time.Since(began), len(got.messages))
@@ -79,14 +77,51 @@ func TestWhatIsSaidAtOnceIsOneMessage(t *testing.T) {
 func TestBurstsAreBounded(t *testing.T) {
 	got := &said{t: t}
 	b := newBurst(true, got.say)
-	var s stream.Sender[*fleetv1.Data]
 	for range link.MaxFrames + 1 {
-		b.push(&s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: []byte("{}")}})
+		b.push(&fleetv1.Data{What: &fleetv1.Data_Event{Event: []byte("{}")}})
 	}
-	b.push(&s, &fleetv1.Data{What: &fleetv1.Data_Result{Result: bytes.Repeat([]byte("r"), maxBurst)}})
-	b.push(&s, &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: []byte("{}")}})
+	b.push(&fleetv1.Data{What: &fleetv1.Data_Result{Result: bytes.Repeat([]byte("r"), maxBurst)}})
+	b.push(&fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: []byte("{}")}})
 	b.flush()
 	if sizes := got.sizes(link.MaxFrames + 3); len(sizes) != 4 || sizes[0] != link.MaxFrames {
 		t.Errorf("messages of %v frames", sizes)
 	}
+}
+
+// What is not acknowledged is overdue again and again, counted from the last news; nothing is
+// where all was.
+func TestOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := &said{t: t}
+		b := newBurst(true, got.say)
+		data := func() { b.push(&fleetv1.Data{What: &fleetv1.Data_Event{Event: []byte("{}")}}) }
+		began := time.Now()
+		after := func(want time.Duration) {
+			t.Helper()
+			select {
+			case <-b.overdue.C:
+				if b.again(); time.Since(began) != want {
+					t.Errorf("overdue after %s, want %s", time.Since(began), want)
+				}
+			case <-time.After(time.Hour):
+				if want != time.Hour {
+					t.Errorf("it is not overdue after %s", want)
+				}
+			}
+			began = time.Now()
+		}
+		after(time.Hour) // nothing was sent
+		data()
+		time.Sleep(againAfter / 2)
+		data() // which does not put it off
+		after(againAfter)
+		after(againAfter)
+		time.Sleep(againAfter / 2)
+		b.acked(0) // no news
+		after(againAfter)
+		b.acked(1)
+		after(againAfter)
+		b.acked(2)
+		after(time.Hour)
+	})
 }

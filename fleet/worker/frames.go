@@ -17,8 +17,9 @@ const (
 	eventBuffer = 64
 	// maxEventBytes bounds an event: the engine takes messages of 1 MiB.
 	maxEventBytes = 512 << 10
-	// againAfter is how long an acknowledgement may take before frames are sent again.
-	againAfter = 500 * time.Millisecond
+	// againAfter is how long an acknowledgement may take before frames are sent again. Callers
+	// send those that do not hurry ten times a second.
+	againAfter = 300 * time.Millisecond
 	// keepResult is how long a result is kept whose caller is not heard.
 	keepResult = 10 * time.Minute
 )

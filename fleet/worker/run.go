@@ -6,11 +6,8 @@ import (
 	"runtime"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
-	"github.com/toolhost/toolhost/fleet/internal/stream"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -45,43 +42,28 @@ func (w *Worker) run(ctx context.Context, a *attempt, o *outlet) (result *api.Re
 	w.running(a, call)
 	runtime.Gosched() // the call may go first
 	out := newBurst(a.Quiet, func(f *fleetv1.Frame) { w.say(w.data, a, f) })
-	defer out.due.Stop()
+	defer out.stop()
 	out.add(&fleetv1.Frame{What: &fleetv1.Frame_Started{Started: a.begun}})
-	var s stream.Sender[*fleetv1.Data]
-	tick := time.NewTicker(againAfter)
-	defer tick.Stop()
-	heard := time.Now()
-	sent := func() { // what the acknowledgement so far allows
-		if s.Ack(o.acked.Load()) {
-			heard = time.Now()
-		}
-	}
-	again := func() { // while nothing of it is acknowledged
-		sent()
-		if time.Since(heard) >= againAfter {
-			out.again(&s)
-		}
-	}
 	for running := true; running; {
 		select {
 		case event := <-events:
-			out.event(&s, event)
+			out.event(event)
 		case d := <-o.questions.say:
-			out.frame(s.Force(d, proto.Size(d))) // others bound it
+			out.force(d)
 			out.flush()
 		case <-out.due.C:
 			out.flush()
 		case <-o.kick:
-			sent()
-		case <-tick.C:
-			again()
+			out.acked(o.acked.Load())
+		case <-out.overdue.C:
+			out.again()
 		case <-call.Done():
 			running = false
 		}
 	}
 	close(o.questions.over)
 	for range len(events) {
-		out.event(&s, <-events)
+		out.event(<-events)
 	}
 	result = call.Result()
 	next, stop := iter.Pull(portable.Pieces(result))
@@ -89,18 +71,18 @@ func (w *Worker) run(ctx context.Context, a *attempt, o *outlet) (result *api.Re
 	piece, more := next()
 	w.ended(a, call)
 	ended = time.Now()
-	heard = ended // the result gets its time
-	for more || !s.Done() {
-		for more && out.push(&s, dataOf(piece)) {
+	out.heard = ended // the result gets its time
+	for more || !out.data.Done() {
+		for more && out.push(dataOf(piece)) {
 			piece, more = next()
 		}
 		out.flush()
 		select {
 		case <-o.kick:
-			sent()
-		case <-tick.C:
-			again()
-			if time.Since(heard) > keepResult {
+			out.acked(o.acked.Load())
+		case <-out.overdue.C:
+			out.again()
+			if time.Since(out.heard) > keepResult {
 				w.config.Logger.Warn("the caller has not taken a result, and it is dropped", "call", a.request.ID)
 				w.dropped(a)
 				return result, ended

@@ -65,8 +65,13 @@ func (r Remedies) Of(err error) string {
 	return ""
 }
 
-// connectTimeout bounds one try to connect.
-const connectTimeout = 5 * time.Second
+const (
+	// connectTimeout bounds one try to connect.
+	connectTimeout = 5 * time.Second
+	// reconnectWait is how long it waits before it tries a server again, and at most so long
+	// again, by chance, so that not all try at once.
+	reconnectWait = 250 * time.Millisecond
+)
 
 // Connect connects, and goes on trying when it is not possible or no longer. What cannot
 // be sent in the meantime is not sent later.
@@ -74,7 +79,7 @@ func Connect(o Options) (*nats.Conn, error) {
 	complaints := &complaints{logger: o.Logger, remedies: o.Remedies}
 	options := []nats.Option{
 		nats.Name(o.Name), nats.Nkey(o.Key.Public(), o.Key.Sign), nats.Timeout(connectTimeout),
-		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectWait, reconnectWait), nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true),
 		nats.IgnoreAuthErrorAbort(), // a key that is refused may be known to the next engine
 		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
