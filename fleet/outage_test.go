@@ -20,6 +20,7 @@ func newOutage(t *testing.T, most time.Duration) (*world, engine.Config) {
 	if w.engine, err = engine.Start(c); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { w.engine.Close() }) // after what is connected to it
 	c.Listen = w.engine.Address()
 	config := fleet.Config{URL: "nats://" + c.Listen, Key: w.key, WorkersOnly: true, Logger: logger(t)}
 	config.Supervisor.Admission.Wait = most
@@ -35,6 +36,15 @@ func newOutage(t *testing.T, most time.Duration) (*world, engine.Config) {
 func (w *world) breakOff() {
 	w.engine.Close()
 	wait.Until(w.t, "it is not connected", func() bool { return w.fleet.Servers().Trouble != "" })
+}
+
+// mend starts the engine again.
+func (w *world) mend(c engine.Config) {
+	w.t.Helper()
+	var err error
+	if w.engine, err = engine.Start(c); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // While a caller is not connected to NATS servers it says so and why, and so do its calls.
@@ -68,11 +78,7 @@ func TestWithoutAConnection(t *testing.T) {
 		return strings.Contains(e.Trouble, "uthorization") && strings.Contains(e.Remedy, "toolhost fleet nats-config")
 	})
 	refuses.Close()
-	again, err := engine.Start(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(again.Close)
+	w.mend(c)
 	wait.Until(t, "it is connected again", func() bool { return w.fleet.Servers().Trouble == "" })
 }
 
@@ -82,11 +88,7 @@ func TestCallsWaitForTheConnection(t *testing.T) {
 	w, c := newOutage(t, time.Minute)
 	w.breakOff()
 	call := w.fleet.Start(t.Context(), shell("echo x"))
-	again, err := engine.Start(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(again.Close)
+	w.mend(c)
 	await(t, call.Done())
 	if got := call.Result(); !got.OK() || got.Where.Worker != "w1" {
 		t.Errorf("%s %s", got.Status, got.Message)
