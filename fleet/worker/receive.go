@@ -295,6 +295,23 @@ func (w *Worker) answered(a *attempt, reply *fleetv1.Answer) {
 	}
 }
 
+// troubled notes why no call can be started, and logs what is new: callers ask again and
+// again. nil is that one can.
+func (w *Worker) troubled(err error) {
+	now := ""
+	if err != nil {
+		now = err.Error()
+	}
+	switch {
+	case now == w.trouble:
+	case err != nil:
+		w.config.Logger.Error("no call can be started; it is not logged again", "error", err)
+	default:
+		w.config.Logger.Info("calls can be started again")
+	}
+	w.trouble = now
+}
+
 // answer takes a message about an attempt of this life.
 func (w *Worker) answer(a *attempt, m start.Message) {
 	if a.preparing || a.waits { // the answer comes when it is prepared, and has a slot
@@ -307,10 +324,8 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 	}
 	next, say, begin := a.state.Next(m)
 	if begin {
-		w.trouble = ""
-		if err := w.ledger.start(nameOf(a.id), w.live); err != nil {
-			w.trouble = err.Error()
-			w.config.Logger.Error("no call can be started", "error", err)
+		err := w.ledger.start(nameOf(a.id), w.live)
+		if w.troubled(err); err != nil {
 			next, say, begin = start.Refused, start.SayNever, false
 			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: err.Error()}
 		}
