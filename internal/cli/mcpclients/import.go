@@ -51,7 +51,7 @@ func imported(f found, err error) ([]byte, []string, error) {
 		i.server(name, servers[name])
 	}
 	if len(i.names) == 0 {
-		i.printf(" {}")
+		i.printf("\n  {}") // on a line of its own: a comment may be above
 	}
 	i.printf("\n")
 	if len(i.stubs) > 0 {

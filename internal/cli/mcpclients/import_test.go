@@ -189,6 +189,15 @@ func TestImportLeavesOutWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A file without servers is one of no tools, also behind the comment of one left out.
+func TestImportOfNothing(t *testing.T) {
+	for _, servers := range []string{`{}`, `{"remote": {"url": "https://example.org/mcp"}}`} {
+		if _, yaml, _ := imports(t, `{"mcpServers": `+servers+`}`); !strings.HasSuffix(yaml, "\n  {}\n") {
+			t.Errorf("%s became\n%s", servers, yaml)
+		}
+	}
+}
+
 // Claude Code keeps servers of projects beside the user's own.
 func TestImportTellsOfProjects(t *testing.T) {
 	const projects = `"projects": {"/p": {"mcpServers": {"db": {"command": "y", "env": {"K": "S3CR3T"}}, "ab": {}}}, "/q": {"mcpServers": {}}, "/r": {"history": []}}`
