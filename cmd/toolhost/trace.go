@@ -45,10 +45,14 @@ func (t *tracing) create() (err error) {
 
 // files are those that no call may exchange or write to.
 func (t *tracing) files() []string {
-	if path, err := filepath.Abs(t.path); err == nil && t.file != nil {
-		return []string{path}
+	if t.file == nil {
+		return nil
 	}
-	return nil
+	path, err := filepath.Abs(t.path)
+	if err != nil {
+		return nil
+	}
+	return []string{path}
 }
 
 // mark ends a phase of the command's own.
