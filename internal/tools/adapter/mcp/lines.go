@@ -32,7 +32,8 @@ var (
 // received is one message of a server's.
 type received struct {
 	jsonrpc.Message
-	mended int // bytes of it that are not UTF-8
+	mended int             // bytes of it that are not UTF-8
+	id     json.RawMessage // of a request, as it is written: jsonrpc.ID rounds numbers
 }
 
 // lines reads the messages in a server's stdout, one a line, and passes over other lines.
@@ -113,7 +114,8 @@ func split(line []byte) (messages []received) {
 			raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 		}
 		if answer := plainAnswer(raw); answer != nil {
-			messages = append(messages, received{answer, one.mended})
+			one.Message = answer
+			messages = append(messages, one)
 			continue
 		}
 		var err error
@@ -124,8 +126,15 @@ func split(line []byte) (messages []received) {
 			}
 			one.Message = answer
 		}
-		if r, ok := one.Message.(*jsonrpc.Response); ok && r.Error == nil && r.Result == nil {
-			r.Error = &jsonrpc.Error{Code: codeMalformed, Message: "the answer has neither a result nor an error"}
+		switch m := one.Message.(type) {
+		case *jsonrpc.Response:
+			if m.Error == nil && m.Result == nil {
+				m.Error = &jsonrpc.Error{Code: codeMalformed, Message: "the answer has neither a result nor an error"}
+			}
+		case *jsonrpc.Request:
+			if m.IsCall() {
+				one.id = idIn(raw)
+			}
 		}
 		messages = append(messages, one)
 	}
@@ -148,6 +157,13 @@ func plainAnswer(message []byte) *jsonrpc.Response {
 		return nil
 	}
 	return &jsonrpc.Response{ID: id, Result: fields["result"]}
+}
+
+// idIn is the id of a message, as it is written.
+func idIn(message []byte) json.RawMessage {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(message, &fields) // as has just been done
+	return fields["id"]
 }
 
 // notText counts the bytes that are not UTF-8.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -19,6 +20,36 @@ func (w *wire) write(m jsonrpc.Message) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	return w.put(append(line, '\n'))
+}
+
+// response answers a request of the server's, by its id as that is written: there are
+// servers whose numbers jsonrpc.ID would round, such as the time in nanoseconds.
+type response struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *jsonrpc.Error  `json:"error,omitempty"`
+}
+
+// respond sends an answer. A server that reads nothing holds it up.
+func (w *wire) respond(r response) error {
+	r.Version = "2.0"
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	return w.put(append(line, '\n'))
+}
+
+// idKey is the same for each way to write an id that is text.
+func idKey(id json.RawMessage) string {
+	var text string
+	if id[0] != '"' || json.Unmarshal(id, &text) != nil {
+		return string(id)
+	}
+	return strconv.Quote(text)
 }
 
 // put writes; writing is locked.

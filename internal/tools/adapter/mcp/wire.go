@@ -65,7 +65,7 @@ type wire struct {
 	calls    map[string]*call         // by progress token
 	tokens   int
 	ids      int64
-	requests map[jsonrpc.ID]context.CancelFunc // the server's own; ends the work for its answer
+	requests map[string]context.CancelFunc // the server's own, by idKey; ends the work for its answer
 }
 
 // exchange is one request to the server.
@@ -90,7 +90,7 @@ func newWire(p *process, s *session) *wire {
 	}
 	w := &wire{
 		in: newLines(p.stdout, stray), process: p, note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
-		asked: map[jsonrpc.ID]*exchange{}, calls: map[string]*call{}, requests: map[jsonrpc.ID]context.CancelFunc{},
+		asked: map[jsonrpc.ID]*exchange{}, calls: map[string]*call{}, requests: map[string]context.CancelFunc{},
 	}
 	go w.read()
 	return w
@@ -113,7 +113,7 @@ func (w *wire) read() {
 		case *jsonrpc.Response:
 			w.answered(m, next.mended)
 		case *jsonrpc.Request:
-			w.take(ctx, m)
+			w.take(ctx, m, next.id)
 		}
 	}
 }
@@ -164,10 +164,10 @@ func (w *wire) soleRequest() (only jsonrpc.ID) {
 }
 
 // take sees to a request or notification of the server.
-func (w *wire) take(ctx context.Context, m *jsonrpc.Request) {
+func (w *wire) take(ctx context.Context, m *jsonrpc.Request, id json.RawMessage) {
 	switch {
 	case m.IsCall():
-		w.admit(ctx, m)
+		w.admit(ctx, m, id)
 	case m.Method == methodProgress:
 		w.progress(m.Params)
 	case m.Method == methodLog:
@@ -180,32 +180,32 @@ func (w *wire) take(ctx context.Context, m *jsonrpc.Request) {
 }
 
 // admit has a request of the server's answered, unless there are too many.
-func (w *wire) admit(ctx context.Context, m *jsonrpc.Request) {
-	refusal := ""
+func (w *wire) admit(ctx context.Context, m *jsonrpc.Request, id json.RawMessage) {
+	refusal, key := "", idKey(id)
 	var own context.Context
 	w.mu.Lock()
 	switch {
-	case w.requests[m.ID] != nil:
+	case w.requests[key] != nil:
 		refusal = "a request of this id waits already"
 	case len(w.requests) == maxRequests:
 		refusal = "too many requests at once, at most " + strconv.Itoa(maxRequests)
 	case m.Method == methodElicit && !strings.HasPrefix(string(m.Params), "{"):
 		refusal = "the request has no params"
 	default:
-		own, w.requests[m.ID] = context.WithCancel(ctx)
+		own, w.requests[key] = context.WithCancel(ctx)
 	}
 	w.mu.Unlock()
 	if refusal == "" {
-		go w.reply(own, m)
+		go w.reply(own, m, id)
 		return
 	}
 	w.note("had a request of " + text.Begin(m.Method, 100) + " refused: " + refusal)
-	_ = w.write(&jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusal}})
+	_ = w.respond(response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusal}})
 }
 
 // reply answers a request of the server's.
-func (w *wire) reply(ctx context.Context, m *jsonrpc.Request) {
-	r := &jsonrpc.Response{ID: m.ID}
+func (w *wire) reply(ctx context.Context, m *jsonrpc.Request, id json.RawMessage) {
+	r := response{ID: id}
 	result, err := w.serve(ctx, m)
 	if err == nil {
 		r.Result, err = json.Marshal(result)
@@ -214,15 +214,16 @@ func (w *wire) reply(ctx context.Context, m *jsonrpc.Request) {
 		r.Error = asRPC(err)
 	}
 	w.mu.Lock()
-	cancel := w.requests[m.ID]
-	delete(w.requests, m.ID)
+	key := idKey(id)
+	cancel := w.requests[key]
+	delete(w.requests, key)
 	w.mu.Unlock()
 	cancel()
-	_ = w.write(r)
+	_ = w.respond(r)
 }
 
 // asRPC is an error as a server gets it.
-func asRPC(err error) error {
+func asRPC(err error) *jsonrpc.Error {
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return rpc
 	}
@@ -233,19 +234,20 @@ func asRPC(err error) error {
 // it has ended so.
 func (w *wire) takeBack(params json.RawMessage) {
 	var p struct {
-		RequestID any `json:"requestId"`
+		RequestID json.RawMessage `json:"requestId"`
 	}
-	if json.Unmarshal(params, &p) != nil {
+	var value any
+	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p.RequestID, &value) != nil {
 		return
 	}
-	id, err := jsonrpc.MakeID(p.RequestID)
+	id, err := jsonrpc.MakeID(value)
 	if err != nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := w.asked[w.meant(id)]
-	switch cancel := w.requests[id]; {
+	switch cancel := w.requests[idKey(p.RequestID)]; {
 	case cancel != nil:
 		cancel()
 	case e != nil && e.stream:
