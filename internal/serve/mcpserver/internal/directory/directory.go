@@ -65,20 +65,35 @@ func (d Directory) Owner(uri string) (*Server, string) {
 			return s, own
 		}
 	}
-	for _, fits := range []func(*Server) bool{
+	if s := d.holder(uri); s != nil {
+		return s, uri
+	}
+	s := d.first(func(s *Server) bool { return s.hasScheme(uri) }, (*Server).hasResources)
+	if s == nil {
+		return nil, ""
+	}
+	return s, uri
+}
+
+// holder is the server that lists a URI, or has a template that leads to it; nil if none does.
+func (d Directory) holder(uri string) *Server {
+	return d.first(
 		func(s *Server) bool { return s.uris[uri] },
 		func(s *Server) bool { return s.hasTemplate(uri) },
 		func(s *Server) bool {
 			return slices.ContainsFunc(s.templates, func(t *uritemplate.Template) bool { return t.Regexp().MatchString(uri) })
 		},
-		func(s *Server) bool { return s.hasScheme(uri) },
-		(*Server).hasResources,
-	} {
-		if i := slices.IndexFunc(d, fits); i >= 0 {
-			return d[i], uri
+	)
+}
+
+// first is the first server that fits, by the first of these that any fits; nil if none does.
+func (d Directory) first(fits ...func(*Server) bool) *Server {
+	for _, one := range fits {
+		if i := slices.IndexFunc(d, one); i >= 0 {
+			return d[i]
 		}
 	}
-	return nil, ""
+	return nil
 }
 
 // hasTemplate says whether a text is a template of the server, rather than a URI.
@@ -111,12 +126,22 @@ func (d Directory) Links(entry string) func(uri string) string {
 	return func(uri string) string { return d.shown(s, uri) }
 }
 
-// shown is what clients know a server's URI by: its own, if that leads to the server.
+// shown is what clients know a server's URI by: its own, if that leads to the server or is
+// not to be read from any.
 func (d Directory) shown(s *Server, uri string) string {
-	if of, own := d.Owner(uri); uri == "" || of == s && own == uri {
+	if of, own := d.Owner(uri); uri == "" || of == s && own == uri || d.isOutside(s, uri) {
 		return uri
 	}
 	return aliasOf(s.Entry.Name, uri)
+}
+
+// isOutside says of a URI in what a server has sent that nobody has it as a resource: it is
+// an address of the web, which clients open themselves, or the server has no resources.
+func (d Directory) isOutside(s *Server, uri string) bool {
+	if _, _, is := ofAlias(uri); is || d.holder(uri) != nil {
+		return false
+	}
+	return !s.hasResources() || strings.HasPrefix(uri, "https://") || strings.HasPrefix(uri, "http://")
 }
 
 // shownTemplate is what clients know a server's template by: its own text, if that and what

@@ -53,6 +53,38 @@ func TestURIsLeadBack(t *testing.T) {
 	}
 }
 
+// What no server has as a resource stays as it is in what a server says, if it is an address
+// of the web or the server has none at all: an alias would only keep clients from opening it.
+func TestURIsOfNoServer(t *testing.T) {
+	without := catalog.Server{Entry: config.Tool{Name: "without"}, Offers: &pluginv1.Server{Capabilities: []byte(`{"tools":{}}`)}}
+	alone := New([]catalog.Server{without})
+	d := New([]catalog.Server{
+		serverOf("a", []string{"file:///notes", "https://listed.example/x"}, []string{"repo://{name}"}),
+		serverOf("b", []string{"memo://1"}, nil),
+		without,
+	})
+	for _, test := range []struct {
+		of        Directory
+		server    int
+		uri, want string
+	}{
+		{alone, 0, "file:///out.png", "file:///out.png"},
+		{d, 2, "file:///out.png", "file:///out.png"},
+		{d, 2, "https://example.com/x", "https://example.com/x"},
+		{d, 2, "file:///notes", "toolhost:without/file:///notes"},
+		{d, 2, "repo://x", "toolhost:without/repo://x"},
+		{d, 2, "toolhost:a/file:///notes", "toolhost:without/toolhost:a/file:///notes"},
+		{d, 1, "https://example.com/x", "https://example.com/x"},
+		{d, 1, "https://listed.example/x", "toolhost:b/https://listed.example/x"},
+		{d, 1, "file:///unlisted", "toolhost:b/file:///unlisted"},
+	} {
+		s := test.of[test.server]
+		if shown := test.of.shown(s, test.uri); shown != test.want {
+			t.Errorf("%s of %s is shown as %s, want %s", test.uri, s.Entry.Name, shown, test.want)
+		}
+	}
+}
+
 // What is made of a template leads back to its server, too, whatever its variables are called.
 func TestTemplatesLeadBack(t *testing.T) {
 	d := New([]catalog.Server{
