@@ -24,28 +24,25 @@ type root struct {
 	Name string `json:"name,omitempty"`
 }
 
-type rootList struct {
-	Roots []root `json:"roots"`
-}
-
-// granted are the client's roots as far as the call is granted them, and all that
-// it is granted where the client has named none.
+// granted are the client's roots as far as the call is granted them, as the client has
+// written them, and all that it is granted where the client has named none.
 func (o Options) granted(given json.RawMessage) json.RawMessage {
-	list := rootList{Roots: []root{}}
-	var client rootList
+	list := []any{}
+	var client struct{ Roots []json.RawMessage }
 	if json.Unmarshal(given, &client) == nil && client.Roots != nil {
-		for _, r := range client.Roots {
-			if o.mayReach(r.URI) {
-				list.Roots = append(list.Roots, r)
+		for _, raw := range client.Roots {
+			var r root
+			if json.Unmarshal(raw, &r) == nil && o.mayReach(r.URI) {
+				list = append(list, raw)
 			}
 		}
 	} else {
 		for _, path := range o.Roots {
 			uri := url.URL{Scheme: "file", Path: path}
-			list.Roots = append(list.Roots, root{URI: uri.String(), Name: filepath.Base(path)})
+			list = append(list, root{URI: uri.String(), Name: filepath.Base(path)})
 		}
 	}
-	raw, _ := json.Marshal(list) // of strings
+	raw, _ := json.Marshal(map[string]any{"roots": list}) // of strings, and what was decoded from JSON
 	return raw
 }
 

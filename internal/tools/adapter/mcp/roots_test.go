@@ -9,6 +9,7 @@ func TestRootsAreCutToTheGrants(t *testing.T) {
 	for given, want := range map[string]string{
 		"": `{"roots":[{"uri":"file:///home/me/notes","name":"notes"},{"uri":"file:///srv","name":"srv"}]}`,
 		`{"roots":[{"uri":"file:///home/me/notes/a","name":"A"},{"uri":"file:///home/me"},{"uri":"file:///home/me/notes2"},{"uri":"https://x/srv"},{"uri":"file:///srv/../etc"}]}`: `{"roots":[{"uri":"file:///home/me/notes/a","name":"A"}]}`,
+		`{"roots":[{"uri":"file:///srv","name":null,"_meta":{"n":1.10}},{"uri":5}]}`:                                                                                               `{"roots":[{"uri":"file:///srv","name":null,"_meta":{"n":1.10}}]}`,
 		`{"roots":[]}`:   `{"roots":[]}`,
 		`{"roots":null}`: `{"roots":[{"uri":"file:///home/me/notes","name":"notes"},{"uri":"file:///srv","name":"srv"}]}`,
 	} {
