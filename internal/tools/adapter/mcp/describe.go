@@ -113,9 +113,9 @@ func (t listed) changes() bool {
 }
 
 // mend changes what hosts would refuse and servers often have: no schema or
-// type at all where there are no arguments, and patterns in JavaScript's form
-// of regular expressions and types of its own, by which only the server itself
-// can validate.
+// type at all where there are no arguments, bounds of draft 4, and patterns in
+// JavaScript's form of regular expressions and types of its own, by which only the
+// server itself can validate.
 func (l *listing) mend(tool string, raw json.RawMessage, input bool) json.RawMessage {
 	var s map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -123,7 +123,7 @@ func (l *listing) mend(tool string, raw json.RawMessage, input bool) json.RawMes
 	if len(raw) > 0 && decoder.Decode(&s) != nil {
 		return raw // to be refused
 	}
-	dropped := loosen(s)
+	dropped, changed := loosen(s)
 	if dropped > 0 {
 		l.warn("tool %q: %d patterns or types of a schema are checked by the server alone: they are not regular expressions in Go, or not types of JSON Schema", tool, dropped)
 	}
@@ -131,7 +131,7 @@ func (l *listing) mend(tool string, raw json.RawMessage, input bool) json.RawMes
 		s = map[string]any{}
 	}
 	_, typed := s["type"]
-	if dropped == 0 && (typed || !input) {
+	if !changed && (typed || !input) {
 		return raw
 	}
 	if input && !typed {

@@ -7,19 +7,20 @@ import (
 
 // loosen takes from a schema the regular expressions that are invalid in Go, the types
 // that JSON Schema does not have, and what would refuse more without them: a schema that
-// takes more in "not" takes less.
-func loosen(schema map[string]any) (dropped int) {
+// takes more in "not" takes less. It is changed, too, where bounds were of an older form.
+func loosen(schema map[string]any) (dropped int, changed bool) {
 	l := &loosening{}
 	if l.schema(schema); l.dropped > 0 {
 		l.refs = true
 		l.schema(schema)
 	}
-	return l.dropped
+	return l.dropped, l.dropped > 0 || l.renewed
 }
 
 type loosening struct {
 	dropped int
 	refs    bool // may lead to what takes more now
+	renewed bool
 }
 
 // schema says whether a schema may take more than it did.
@@ -28,6 +29,8 @@ func (l *loosening) schema(node any) (more bool) {
 	if !is {
 		return false
 	}
+	l.bound(s, "minimum", "exclusiveMinimum")
+	l.bound(s, "maximum", "exclusiveMaximum")
 	if pattern, is := s["pattern"].(string); is && !compiles(pattern) {
 		delete(s, "pattern")
 		l.dropped, more = l.dropped+1, true
@@ -58,6 +61,21 @@ func (l *loosening) schema(node any) (more bool) {
 		delete(s, "unevaluatedItems")
 	}
 	return more
+}
+
+// bound writes an exclusive bound as a number. In draft 4, and so in OpenAPI 3.0, it is
+// whether the bound beside it is one.
+func (l *loosening) bound(s map[string]any, inclusive, exclusive string) {
+	is, older := s[exclusive].(bool)
+	if !older {
+		return
+	}
+	l.renewed = true
+	delete(s, exclusive)
+	if limit, has := s[inclusive]; is && has {
+		s[exclusive] = limit
+		delete(s, inclusive)
+	}
 }
 
 // keyword goes on with the subschemas of a keyword. What stands below others is data.

@@ -33,7 +33,7 @@ func TestPatternsOfJavaScript(t *testing.T) {
 		if json.Unmarshal([]byte(raw), &s) != nil || json.Unmarshal([]byte(test.value), &value) != nil {
 			t.Fatal(raw)
 		}
-		dropped := loosen(s)
+		dropped, _ := loosen(s)
 		mended, _ := json.Marshal(s)
 		parsed, err := schema.Parse(mended)
 		if err == nil {
@@ -41,6 +41,27 @@ func TestPatternsOfJavaScript(t *testing.T) {
 		}
 		if err != nil || dropped != test.dropped {
 			t.Errorf("%s: %d dropped, %s: %v", raw, dropped, mended, err)
+		}
+	}
+}
+
+// An exclusive bound of draft 4 is one of today's.
+func TestBoundsOfDraft4(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"minimum":1,"exclusiveMinimum":true}`:                                         `{"exclusiveMinimum":1}`,
+		`{"properties":{"a":{"maximum":12345678901234567890,"exclusiveMaximum":true}}}`: `{"properties":{"a":{"exclusiveMaximum":12345678901234567890}}}`,
+		`{"items":{"minimum":1,"exclusiveMinimum":false}}`:                              `{"items":{"minimum":1}}`,
+		`{"exclusiveMaximum":true}`:                                                     `{}`,
+		`{"minimum":1,"exclusiveMinimum":2}`:                                            "",
+		`{"properties":{"exclusiveMinimum":true},"default":{"exclusiveMinimum":true}}`:  "",
+	} {
+		l := &listing{}
+		mended := string(l.mend("a", json.RawMessage(raw), false))
+		if want == "" {
+			want = raw
+		}
+		if mended != want || l.warnings != nil {
+			t.Errorf("%s becomes %s, want %s, with %q", raw, mended, want, l.warnings)
 		}
 	}
 }
