@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"fmt"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -47,13 +48,29 @@ func passed(r *api.Result, version string) []mcpsdk.Content {
 	for _, c := range r.Content {
 		list = append(list, forVersion(verbatim.Block(c), version))
 	}
-	if len(r.Structured) > 0 && string(r.Structured) != "null" && !object.Is(r.Structured) && version < multiRound {
-		list = append(list, &mcpsdk.TextContent{Text: string(r.Structured)})
+	if line := instead(r, version); line != "" {
+		list = append(list, &mcpsdk.TextContent{Text: line})
 	}
 	if note := format.Note(r); note != "" {
 		list = append(list, &mcpsdk.TextContent{Text: note})
 	}
 	return list
+}
+
+// instead is what stands in place of a structured value that cannot be structuredContent, if
+// there is one.
+func instead(r *api.Result, version string) string {
+	value := ofFailure(r)
+	if r.OK() {
+		value = r.Structured
+	}
+	switch can := version >= multiRound || object.Is(value); {
+	case can && len(value) > maxStructuredBytes:
+		return fmt.Sprintf("[the structured result is left out: it has %d bytes, at most %d can be passed on]", len(value), maxStructuredBytes)
+	case !can && r.OK() && len(value) > 0 && string(value) != "null":
+		return string(value)
+	}
+	return ""
 }
 
 // forVersion is a block for what a version has; text for what it has not.
