@@ -67,7 +67,7 @@ func instead(r *api.Result, version string) string {
 	switch can := version >= multiRound || object.Is(value); {
 	case can && len(value) > maxStructuredBytes:
 		return fmt.Sprintf("[the structured result is left out: it has %d bytes, at most %d can be passed on]", len(value), maxStructuredBytes)
-	case !can && r.OK() && len(value) > 0 && string(value) != "null":
+	case !can && len(value) > 0 && string(value) != "null":
 		return string(value)
 	}
 	return ""
