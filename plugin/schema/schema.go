@@ -62,13 +62,16 @@ func (s *Schema) Validate(value any) error {
 func Parse(raw []byte) (*Schema, error) {
 	checked, raw, err := check(raw)
 	if err == nil {
-		err = checkTypes(checked.root, "")
+		err = checkTypes(checked.root)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(raw, &schema); err != nil {
+		if where := misformed(checked.root); where != nil {
+			return nil, where
+		}
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // which spells out Go's types
 			err = fmt.Errorf("its %s is of JSON type %s, which JSON Schema does not have there", cmp.Or(wrong.Field, "root"), wrong.Value)
 		}

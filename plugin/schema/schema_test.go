@@ -70,3 +70,18 @@ func TestUnknownTypes(t *testing.T) {
 		}
 	}
 }
+
+// A keyword with a value of another kind is refused by its name, place and value.
+func TestMisformedKeywords(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"string","required":true}}}`: `its "required" at #/properties/a cannot be true`,
+		`{"anyOf":[{"items":{"minLength":"1"}}]}`:                                `its "minLength" at #/anyOf/0/items cannot be the string "1"`,
+		`{"type":"object","properties":[]}`:                                      `its "properties" at # cannot be a list`,
+		`{"properties":{"a":{"type":null}}}`:                                     `its "type" at #/properties/a cannot be null`,
+		`{"properties":{"a":5}}`:                                                 `its "properties" at # cannot be an object`,
+	} {
+		if _, err := Parse([]byte(schema)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", schema, err, want)
+		}
+	}
+}
