@@ -286,10 +286,13 @@ func (g *Gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 	if err != nil {
 		return nil, err
 	}
-	out := &mcpsdk.CompleteResult{}
-	if err := decodeAnswer(a.result, "completion", out); err != nil {
+	var read struct {
+		Completion struct{ Values []string } // its total may be no int, which the SDK wants
+	}
+	if err := decodeAnswer(a.result, "completion", &read); err != nil {
 		return nil, fmt.Errorf("the server's completion cannot be read: %w", err)
 	}
+	out := &mcpsdk.CompleteResult{}
 	out.Meta = verbatim.ServerMeta(a.result.Structured)
 	verbatim.Keep(out, object.Of(a.result.Structured))
 	return out, nil

@@ -14,6 +14,8 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/directory"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 )
 
@@ -141,5 +143,25 @@ func TestAnswersHaveTheirField(t *testing.T) {
 	err := decodeAnswer(&api.Result{Warnings: []string{"structured_dropped: why"}}, "messages", &out)
 	if err == nil || !strings.Contains(err.Error(), "no messages: structured_dropped: why") {
 		t.Error(err)
+	}
+}
+
+// A completion is passed on with the numbers that its server has written.
+func TestCompletionsAsWritten(t *testing.T) {
+	t.Parallel()
+	const written = `{"completion":{"values":["a"],"total":1.0,"hasMore":null}}`
+	g := New(Host{
+		Identity: func(context.Context) access.Identity { return access.Identity{} },
+		Call: func(context.Context, *mcpsdk.CallToolRequest, bool) (*api.Result, *verbatim.Inputs, error) {
+			return &api.Result{Status: api.StatusOK, Structured: json.RawMessage(written)}, nil, nil
+		},
+	})
+	g.listed.Prompts = map[string]directory.Prompt{"ask": {Entry: "a", Own: "ask"}}
+	result, err := g.complete(t.Context(), &mcpsdk.CompleteRequest{Params: &mcpsdk.CompleteParams{Ref: &mcpsdk.CompleteReference{Type: "ref/prompt", Name: "ask"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := json.Marshal(verbatim.Result(result, verbatim.Entries{})); err != nil || string(object.Of(raw).Without("_meta")["completion"]) != string(object.Of([]byte(written))["completion"]) {
+		t.Errorf("%s, %v, want %s", raw, err, written)
 	}
 }
