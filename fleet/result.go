@@ -29,14 +29,12 @@ func (c *remote) end(ctx context.Context) {
 		switch {
 		case c.release != nil:
 			c.runsHere(ctx, c.release)
-		case c.failed != nil:
-			c.finish(c.failed)
-		case c.aborted > 0:
-			c.finish(aborted(c.request, c.reason))
-		case c.mayRunHere() && !c.turnedAway:
+		case c.failed == nil && c.aborted == 0 && c.mayRunHere() && !c.turnedAway:
 			c.runsHere(ctx, func() {})
 		default:
-			c.finish(c.noWorker())
+			r := c.noWorker()
+			r.Timing.QueueMs += (now() - c.began).Milliseconds()
+			c.finish(r)
 		}
 	}
 }
@@ -148,6 +146,12 @@ func whyLost(worker string, reason api.Reason) string {
 // noWorker is the result of a call that no worker took: where all refuse it for what it is,
 // as the last of them has it.
 func (c *remote) noWorker() *api.Result {
+	switch {
+	case c.failed != nil:
+		return c.failed
+	case c.aborted > 0:
+		return aborted(c.request, c.reason)
+	}
 	why := c.whyNot()
 	if why == "" {
 		why = c.f.noneTakes(c.where)
@@ -177,7 +181,6 @@ func (c *remote) asRefused(what string) *api.Result {
 			continue
 		}
 		r.Where = &api.Where{Worker: last.of.id.Worker, Attempt: last.of.n + 1}
-		r.Timing.QueueMs += (now() - c.began).Milliseconds()
 		for _, other := range slices.Delete(slices.Clone(c.refusals), i, i+1) {
 			r.Warnings = append(r.Warnings, other.String())
 		}

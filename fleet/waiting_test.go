@@ -195,12 +195,16 @@ func TestPlacesAreBounded(t *testing.T) {
 	}
 }
 
-// A call does not wait for ever, and does not start once it has given up.
+// A call does not wait for ever, says how long it has, and does not start once it has given up.
 func TestAWaitEnds(t *testing.T) {
 	t.Parallel()
 	h := newHeld(t, func(c *fleet.Config) { c.Supervisor.Admission.Wait = 200 * time.Millisecond }, "w1")
 	a := h.busy("a", "w1")
-	h.overloadedOf(map[string]*fleet.Call{"b": h.start("b")}, "no slot has become free within 200ms")
+	b := h.start("b")
+	h.overloadedOf(map[string]*fleet.Call{"b": b}, "no slot has become free within 200ms")
+	if got := b.Result().Timing.QueueMs; got < 200 {
+		t.Errorf("it says that it has waited %d ms", got)
+	}
 	c := h.start("c")
 	c.Abort(api.ReasonUser)
 	await(t, c.Done())
