@@ -59,8 +59,7 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 	}
 	request := unrun(found)
 	warnings := fleetWarnings(k.loaded, found.Entry)
-	request.Where = nil // what this machine would grant is the same with any
-	e, err := k.host.Explain(context.Background(), request)
+	e, err := k.explain(found.Entry, request)
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
@@ -77,6 +76,27 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 		return explainJSON(w, e, manifest, settings)
 	}
 	return explainText(w, e, manifest, settings)
+}
+
+// explain is the host's, of what this machine would grant; it is the same with any labels.
+func (k *app) explain(entry config.Tool, r supervisor.Request) (*supervisor.Explanation, error) {
+	where, files, dir := r.Where, r.Sandbox, r.Dir
+	r.Where = nil
+	if r.Command != nil && k.loaded.OnWorkersOnly(entry) { // which have it
+		r.SHA256, r.Command = "", &supervisor.Command{Argv: []string{"true"}}
+	}
+	if len(where) == 0 || files == nil {
+		return k.host.Explain(context.Background(), r)
+	}
+	policy := *files // whose paths are a worker's
+	policy.Read, policy.Write = nil, nil
+	r.Sandbox, r.Dir = &policy, ""
+	e, err := k.host.Explain(context.Background(), r)
+	if err == nil {
+		e.Sandbox.Read, e.Sandbox.Write = append(e.Sandbox.Read, files.Read...), append(e.Sandbox.Write, files.Write...)
+		e.Dir = cmp.Or(dir, e.Dir)
+	}
+	return e, err
 }
 
 // unrun is a tool's request. That of one that is denied is a command's: what it
