@@ -283,8 +283,8 @@ func TestWithoutSettings(t *testing.T) {
 		t.Errorf("%s %+v", got.Message, got.Where)
 	}
 	r := shell("echo there")
-	r.Where = map[string]string{"worker": "w1"}
-	if got := f.Call(t.Context(), r); got.Status != api.StatusPolicyViolation || !strings.Contains(got.Message, "there is no fleet") {
+	r.Where = map[string]string{"worker": "w1", "gpu": "a100"}
+	if got := f.Call(t.Context(), r); got.Status != api.StatusPolicyViolation || !strings.Contains(got.Message, "with gpu=a100 and worker=w1, and there is no fleet here: have a daemon") {
 		t.Errorf("%s %s", got.Status, got.Message)
 	}
 	if err := f.Close(); err != nil {

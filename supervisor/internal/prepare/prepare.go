@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -120,7 +121,11 @@ func (n *preparation) checkWhere() error {
 	if len(n.Request.Where) == 0 || n.Describes() {
 		return nil
 	}
-	return outcome.Refuse(api.StatusPolicyViolation, api.ReasonPolicy, fmt.Errorf("it is for a worker with the labels %v, and there is no fleet: set fleet in the configuration, or take where out of the tool's entry", n.Request.Where))
+	var labels []string
+	for _, name := range slices.Sorted(maps.Keys(n.Request.Where)) {
+		labels = append(labels, name+"="+n.Request.Where[name])
+	}
+	return outcome.Refuse(api.StatusPolicyViolation, api.ReasonPolicy, fmt.Errorf("it is for a worker with %s, and there is no fleet here: have a daemon make the call that has fleet in its configuration (toolhost serve, toolhost call), or take where out of the tool's entry", strings.Join(labels, " and ")))
 }
 
 // bound settles the limits, once for all that enforces or shows them.
