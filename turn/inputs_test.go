@@ -73,6 +73,25 @@ func TestInputsAreAskedInTheirOrder(t *testing.T) {
 	}
 }
 
+// A result says that nobody was there for what its server has asked in place of it, unless
+// the question has a default.
+func TestInputsThatNobodyIsAskedFor(t *testing.T) {
+	for field, want := range map[string]api.Reason{`{"type":"boolean"}`: api.ReasonHeadless, `{"type":"boolean","default":true}`: ""} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{wants: []string{`{"q":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{"ok":` + field + `},"required":["ok"]}}}}`}}
+			m := New(Config{Start: s.start, Tool: func(string) (Tool, bool) { return Tool{Name: "work"}, true }})
+			turn, err := m.Begin(Spec{Headless: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer turn.End()
+			if r := run(t, turn, Call{ID: "a", Tool: "work"})[0]; !r.OK() || r.Reason != want {
+				t.Errorf("%s: %s %q, want %q", field, r.Status, r.Reason, want)
+			}
+		})
+	}
+}
+
 // silent asks nobody.
 type silent struct{}
 

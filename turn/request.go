@@ -115,7 +115,11 @@ func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction, put f
 		}
 		return nil
 	}
-	raw, _ := json.Marshal(elicitedBy(s, len(i.Schema) > 0)) // of strings and checked JSON
+	answer := elicitedBy(s, len(i.Schema) > 0)
+	if s.outcome == api.OutcomeHeadless && answer.Action == actionCancel {
+		b.t.post(func() { e.unasked = true })
+	}
+	raw, _ := json.Marshal(answer) // of strings and checked JSON
 	return raw
 }
 
