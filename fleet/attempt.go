@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,7 +37,8 @@ type attempt struct {
 	// doubted: it had its go with the offer, and was given up without proof that it has not
 	// started.
 	doubted bool
-	newest  uint64 // of its data in the queue; guarded by that
+	over    atomic.Bool // its worker will not start it, or is told not to
+	newest  uint64      // of its data in the queue; guarded by that
 }
 
 // markQueued notes that a frame is in the queue, and says whether it was there already.

@@ -105,6 +105,7 @@ func (c *remote) send(a *attempt, ctl *fleetv1.Control) {
 
 func (c *remote) void(attempts []int) {
 	for _, n := range attempts {
+		c.attempts[n].over.Store(!c.attempts[n].doubted)
 		c.send(c.attempts[n], &fleetv1.Control{What: &fleetv1.Control_Void{Void: &fleetv1.Void{}}})
 	}
 }

@@ -127,6 +127,29 @@ func TestADrainConcernsItsCaller(t *testing.T) {
 	s.run(0, api.StatusOK)
 }
 
+// A worker has drained for a caller once it has none of its calls, though one that it had kept
+// a place for is not over: that waits, or runs, elsewhere.
+func TestADrainWaitsForNoCallThatWentOn(t *testing.T) {
+	t.Parallel()
+	s := share(t, func(c *worker.Config, _ [2]string) { c.Slots = 1 })
+	running := s.callers[0].Start(t.Context(), shell("sleep 1000"))
+	wait.Until(t, "it runs", func() bool { busy, _ := s.worker.Load(); return busy == 1 })
+	waiting := s.callers[0].Start(t.Context(), shell("sleep 1000"))
+	wait.Until(t, "it waits", func() bool { return s.callers[0].Waiting() == 1 })
+	s.callers[0].Drain("w1")
+	s.awaitState(0, api.WorkerDraining)
+	running.Abort(api.ReasonUser)
+	await(t, running.Done())
+	s.awaitState(0, api.WorkerDrained)
+	select {
+	case <-waiting.Done():
+		t.Error("the worker was draining until the call that waits was over:", waiting.Result().Message)
+	default:
+	}
+	waiting.Abort(api.ReasonUser)
+	await(t, waiting.Done())
+}
+
 // What a caller has asked for ends with its life: the next one has not asked.
 func TestADrainIsOfItsLife(t *testing.T) {
 	t.Parallel()

@@ -351,7 +351,7 @@ func (f *Fleet) stateName(p *peer) string {
 // has says whether a call is at a worker, or offered to it. The caller holds mu.
 func (f *Fleet) has(worker string) bool {
 	for _, a := range f.inboxes {
-		if a.id.Worker == worker {
+		if a.id.Worker == worker && !a.over.Load() {
 			return true
 		}
 	}

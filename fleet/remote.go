@@ -243,6 +243,7 @@ func (c *remote) choose() (place.Worker, bool) {
 
 func (c *remote) refused(a *attempt, why string, never *fleetv1.Never) {
 	c.state.Refused(a.n)
+	a.over.Store(true)
 	c.refusals = append(c.refusals, refusal{of: a, why: why, never: never})
 }
 

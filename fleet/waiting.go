@@ -176,6 +176,7 @@ func (c *remote) mayRunHere() bool { return len(c.where) == 0 && c.f.local() && 
 func (c *remote) never(a *attempt, n *fleetv1.Never) {
 	if a.queued || c.state.Implied(a.n) && n.GetWhy() == fleetv1.Why_WHY_BUSY {
 		c.state.Refused(a.n)
+		a.over.Store(true)
 		c.mayTry(a)
 		return
 	}
