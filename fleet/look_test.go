@@ -58,6 +58,21 @@ func TestAWorkerThatSendsNoResult(t *testing.T) {
 	}
 }
 
+// A call that has waited in vain names the workers that take none any more, and what to do.
+func TestAWaitForNoWorker(t *testing.T) {
+	for draining, want := range map[bool]string{
+		false: "no slot has become free within 10s",
+		true:  "no slot has become free within 10s; none that takes calls is there: toolhost doctor --fleet says what to do; w1: it was drained: start it again to have it back",
+	} {
+		p := &peer{name: "w1", epoch: "e", watch: heardAt(now()), beat: &fleetv1.Beat{Slots: 1, Draining: draining, LeaseMs: 2000, Hears: []string{"l"}, Protocol: link.Protocol}}
+		c := &remote{f: &Fleet{life: "l", peers: map[string]*peer{"w1": p}}, waits: true}
+		c.began = now() - time.Hour
+		if c.look(); !c.turnedAway || c.whyNot() != want {
+			t.Errorf("%q, want %q", c.whyNot(), want)
+		}
+	}
+}
+
 func heardAt(at time.Duration) (w lease.Watch) {
 	w.Heard(1, at)
 	return w

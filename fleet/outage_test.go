@@ -55,7 +55,7 @@ func TestWithoutAConnection(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	w.breakOff()
-	const lost, waited = "the connection to the fleet's engine is lost", "it has waited for 200ms"
+	const lost, waited = "the connection to the fleet's engine is lost", "no slot has become free within 200ms"
 	if got := w.call(shell("echo x")); got.Status != api.StatusOverloaded || !strings.Contains(got.Message, lost) || !strings.Contains(got.Message, waited) {
 		t.Errorf("at once: %s %s", got.Status, got.Message)
 	}

@@ -189,7 +189,7 @@ func (p *peer) lease() time.Duration { return time.Duration(p.beat.LeaseMs) * ti
 
 // places are all workers that can be reached. The caller holds mu.
 func (f *Fleet) places() (list []place.Worker) {
-	if !f.conn.IsConnected() {
+	if f.conn != nil && !f.conn.IsConnected() {
 		return nil
 	}
 	for _, p := range f.peers {
@@ -292,15 +292,17 @@ func (f *Fleet) noneTakes(want place.Want) string {
 	return why
 }
 
-// waitedInVain is why a call that has waited for so long has no slot.
+// waitedInVain says that no slot has become free, and which workers take no such calls if
+// none does.
 func (f *Fleet) waitedInVain(want place.Want, most time.Duration) string {
+	why := fmt.Sprintf("no slot has become free within %s", most)
 	f.mu.Lock()
 	taken := want.Takes(f.places())
 	f.mu.Unlock()
-	if taken {
-		return fmt.Sprintf("no slot has become free within %s", most)
+	if !taken {
+		why += "; " + f.noneTakes(want)
 	}
-	return fmt.Sprintf("%s; it has waited for %s", f.noneTakes(want), most)
+	return why
 }
 
 // whyNot says why a worker that has been heard takes no calls; empty means that it does, or
