@@ -263,18 +263,23 @@ func (c approvable) deniedIn(t *Turn) bool {
 	return !ok || mode == ModeDeny
 }
 
-// revoked refuses a call that has waited, if its tool is gone or denied by now.
+// revoked refuses a call that has waited, if its tool is gone or denied by now; if it is to be asked about by now and was
+// not, a human is. It says whether the call cannot go on yet.
 func (b *batch) revoked(e *entry) bool {
 	tool, ok := b.t.tool(e.call.Tool)
 	if !ok {
 		b.noTool(e)
 		return true
 	}
-	mode, rule := tool.modeOf(e.call.Arguments)
-	if mode == ModeDeny {
+	own, _ := e.tool.modeOf(e.call.Arguments)
+	switch mode, rule := tool.modeOf(e.call.Arguments); {
+	case mode == ModeDeny:
 		b.denyByMode(e, tool, rule)
+	case mode == ModeAsk && own != ModeAsk:
+		e.tool.Mode, e.tool.Destructive, e.rule = ModeAsk, e.tool.Destructive || tool.Destructive, rule
+		b.ask(e)
 	}
-	return mode == ModeDeny
+	return e.stage != stageReady
 }
 
 // denyByMode is for a call that the tool's mode denies, or a rule of its own.

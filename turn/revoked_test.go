@@ -61,3 +61,45 @@ func TestWhatIsDeniedWhileItWaits(t *testing.T) {
 		}
 	}
 }
+
+// A call that waits unasked for its place is asked about then, once its tool or a rule is to be asked about.
+func TestWhatIsToBeAskedAboutWhileItWaits(t *testing.T) {
+	rule := func(json.RawMessage) (Mode, string) { return ModeAsk, "a rule" }
+	for name, test := range map[string]struct {
+		now      Tool
+		headless bool
+		answer   api.Answer
+		want     string
+	}{
+		"yes":         {Tool{Mode: ModeAsk}, false, api.Answer{Approve: true}, "ok"},
+		"no":          {Tool{Mode: ModeAsk}, false, api.Answer{}, "denied/user"},
+		"destructive": {Tool{Destructive: true}, false, api.Answer{Approve: true}, "ok"},
+		"by a rule":   {Tool{Rule: rule}, false, api.Answer{}, "denied/user"},
+		"headless":    {Tool{Mode: ModeAsk}, true, api.Answer{}, "denied/headless"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var reloaded atomic.Bool
+			w, _ := approving(ApprovalOptions{})
+			w.config.Tool = func(name string) (Tool, bool) {
+				if name == "new" && reloaded.Load() {
+					return test.now, true
+				}
+				tool, ok := testTools[name]
+				return tool, ok || name == "new"
+			}
+			turn := w.begin(t, Spec{Headless: test.headless})
+			defer turn.End()
+			go func() {
+				synctest.Wait()
+				reloaded.Store(true)
+				if !test.headless {
+					answer(t, turn, "a", test.answer)
+				}
+			}()
+			results := run(t, turn, callOf("first", "alone", 1000), callOf("a", "new", 1))
+			if got := statuses(results)[1]; got != test.want {
+				t.Errorf("%s: %s", name, got)
+			}
+		})
+	}
+}
