@@ -64,6 +64,10 @@ func playFull(dir string) {
 	must(expectBulk(dir, last))
 	must(j.Append(bulky(last + 1)))
 	must(j.Close())
+	// What has ended is read where nothing can be written, too.
+	must(syscall.Mount(dir, dir, "", syscall.MS_BIND, ""))
+	must(syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, ""))
+	must(expectBulk(dir, last+1))
 	fmt.Println("all kept")
 }
 

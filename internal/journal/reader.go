@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // maxReaderConns bounds how many goroutines a Reader serves at once; others wait.
@@ -66,7 +67,7 @@ func openReader(dir string, version int) (_ *Reader, err error) {
 	if err := errors.Join(checkDir(dir), checkFiles(dir)); err != nil {
 		return nil, err
 	}
-	if r.db, err = sql.Open("sqlite", dsn(dir, "&mode=ro&_query_only=1")); err != nil {
+	if r.db, err = sql.Open("sqlite", dsn(dir, "&mode=ro&_query_only=1"+unchanging(dir))); err != nil {
 		return nil, err
 	}
 	r.db.SetMaxOpenConns(maxReaderConns)
@@ -76,6 +77,17 @@ func openReader(dir string, version int) (_ *Reader, err error) {
 		return nil, errors.Join(classify(dir, err), r.db.Close())
 	}
 	return r, nil
+}
+
+// unchanging tells SQLite of a database that cannot change, for it makes files beside any other: one without a log, where
+// nothing can be written.
+func unchanging(dir string) string {
+	var disk syscall.Statfs_t
+	_, err := os.Lstat(filepath.Join(dir, DatabaseName+"-wal"))
+	if errors.Is(err, fs.ErrNotExist) && syscall.Statfs(dir, &disk) == nil && disk.Flags&syscall.MS_RDONLY != 0 {
+		return "&immutable=1"
+	}
+	return ""
 }
 
 // check makes sure that this Reader understands the database.
