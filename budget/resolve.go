@@ -32,6 +32,16 @@ type Resolution struct {
 	Settings []string
 }
 
+// Within is the timeout of a call that has no more than left, by the word of a client.
+func (r Resolution) Within(left time.Duration, detail string) Resolution {
+	if left >= r.Timeout {
+		return r
+	}
+	r.Timeout, r.SoftBudget, r.Max = left, min(r.SoftBudget, left), min(r.Max, left)
+	r.Source, r.SourceDetail, r.Clamped = LayerClient, detail, true
+	return r
+}
+
 // Resolve settles a call's timeout between all that ask, under these rules:
 //
 //   - The highest layer that asks decides, and within the global layer the

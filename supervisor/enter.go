@@ -15,8 +15,9 @@ import (
 )
 
 // enter waits for a kept process and for a lock, if the call wants them, and then
-// for a slot: a call with a slot waits for nothing else. leave gives all back.
-func (k *caller) enter(ctx context.Context) (leave func(), err error) {
+// for a slot: a call with a slot waits for nothing else. leave gives all back, and left is
+// what the call may run for, or 0 for no bound.
+func (k *caller) enter(ctx context.Context) (leave func(), left time.Duration, err error) {
 	s, p, line := k.s, k.p, k.line
 	var held []func()
 	leave = func() {
@@ -32,16 +33,22 @@ func (k *caller) enter(ctx context.Context) (leave func(), err error) {
 		func() (func(), error) { return line.Enter(ctx, shared, s.lockWait(p)) },
 		func() (func(), error) { return s.lock(ctx, p, line) },
 		func() (func(), error) { return s.slot(ctx, p) },
+		func() (_ func(), err error) {
+			if p.Request.Left != nil {
+				left, err = p.Request.Left()
+			}
+			return func() {}, err
+		},
 		func() (func(), error) { return func() {}, k.onRecord(ctx) },
 	} {
 		release, err := wait()
 		if err != nil {
 			leave()
-			return nil, err
+			return nil, 0, err
 		}
 		held = append(held, release)
 	}
-	return leave, nil
+	return leave, left, nil
 }
 
 // onRecord waits until there is the call on record, and has as much of its processes made

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -238,6 +239,27 @@ func TestAnAbortBesideTheRecordLeavesNothing(t *testing.T) {
 		call.Abort(api.ReasonUser)
 		if got := call.Result(); got.Status != api.StatusCancelled || got.Retry.SideEffects != "none" || len(processesOf(t, host)) != 0 {
 			t.Fatalf("%s, %s, %d processes are left: %s", got.Status, got.Retry.SideEffects, len(processesOf(t, host)), got.Message)
+		}
+	}
+}
+
+// What a call may run for is asked once it has its slot.
+func TestWhatIsLeftAfterTheWaitForASlot(t *testing.T) {
+	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 1}})
+	r := request("echo", `{}`)
+	for _, spent := range []error{nil, errors.New("the turn's time is used up")} {
+		r.Left = func() (time.Duration, error) {
+			if running := host.Health().Running; running != 1 {
+				t.Errorf("%d calls have a slot", running)
+			}
+			return 20 * time.Second, spent
+		}
+		got := host.Call(t.Context(), r)
+		if spent == nil && (!got.OK() || *got.Timing.TimeoutMs != 20_000) {
+			t.Errorf("%s, %+v", got.Status, got.Timing)
+		}
+		if spent != nil && (got.Status != api.StatusStartFailed || got.Retry.SideEffects != "none") {
+			t.Errorf("%s, side effects %s", got.Status, got.Retry.SideEffects)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/text"
 )
 
@@ -51,6 +52,7 @@ type entry struct {
 	size      int64              // what it counts for while it is held
 	shelved   bool               // it is on record alone
 	ended     int64              // the seq of the event that has it
+	spent     budget.Refusal     // of the turn's budget, when it had its slot
 	giveUp    context.CancelFunc // ends its Describe; nil before that
 
 	questions int           // of the tool's own that wait for an answer
@@ -177,8 +179,13 @@ func (b *batch) ended(e *entry, result *api.Result) {
 	if e.running.early && !own.OK() && own.Retry.SideEffects == "none" {
 		own = *b.notBegun(e, e.running.reason) // its preparation was cut short
 	}
-	e.noteUnasked(&own)
-	b.finish(e, &own)
+	if e.spent != "" {
+		e.since = time.Time{} // it has only waited
+		b.deny(e, api.ReasonTurnBudget, deciderBudget, string(e.spent))
+	} else {
+		e.noteUnasked(&own)
+		b.finish(e, &own)
+	}
 	b.reaped(e, own.Kill)
 	b.advance()
 	b.endIfOver()

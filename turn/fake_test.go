@@ -108,10 +108,18 @@ func (f *fakes) start(ctx context.Context, r supervisor.Request) Running {
 			r.Events <- api.Event{Kind: api.EventQueued}
 			time.Sleep(time.Duration(args.Queue) * time.Millisecond)
 		}
-		r.Events <- api.Event{Kind: api.EventStarted}
-		said := ask(ctx, r, args)
-		c.result = f.play(c, args, timeout)
-		c.result.Content = append(c.result.Content, said...)
+		left, err := timeout, error(nil)
+		if r.Left != nil {
+			left, err = r.Left()
+		}
+		if err != nil {
+			c.result = supervisor.Verdict{Status: api.StatusStartFailed, Message: "[FAILED]"}.Result()
+		} else {
+			r.Events <- api.Event{Kind: api.EventStarted}
+			said := ask(ctx, r, args)
+			c.result = f.play(c, args, min(timeout, left))
+			c.result.Content = append(c.result.Content, said...)
+		}
 		f.mu.Lock()
 		f.running--
 		f.alone = f.alone && !exclusive

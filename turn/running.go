@@ -50,6 +50,30 @@ func (b *batch) start(e *entry) {
 	t.helpers.Go(func() { b.forward(e, events, ended) })
 }
 
+// shortWait for a slot leaves a call what it was granted.
+const shortWait = 100 * time.Millisecond
+
+// leftOnEntry is what the turn has left for a call that has waited for its slot, which other calls may have used
+// meanwhile.
+func (e *entry) leftOnEntry(t *Turn) (left time.Duration, err error) {
+	left = budget.Infinite
+	t.do(func() {
+		now := t.now()
+		if e.begun || now.Sub(e.since) < shortWait { // a further round keeps to the time of all
+			return
+		}
+		if e.spent = t.budget.Refuses(now); e.spent != "" {
+			err = errors.New(string(e.spent))
+			return
+		}
+		if within, bounded := t.budget.Remaining(now); bounded {
+			left = within
+		}
+		left = max(e.call.Until.left(left, now).Truncate(time.Millisecond), time.Millisecond)
+	})
+	return left, err
+}
+
 // beforeStart has what came before a call on record, or returns the gate that the call has
 // to wait at: the next flush opens it.
 func (b *batch) beforeStart() *gate {
@@ -97,6 +121,9 @@ func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
 	r.Place = b.t.placeOf(e)
 	if e.tool.ChildTurns {
 		r.Host = b.t.children(e)
+	}
+	if _, bounded := b.t.budget.Remaining(b.t.now()); bounded || !e.call.Until.At.IsZero() {
+		r.Left = func() (time.Duration, error) { return e.leftOnEntry(b.t) }
 	}
 	r.LogArgs = []any{"turn", b.t.info.TurnID, "call", e.key}
 	r.Placed = func(worker string, attempt int) error { return b.placed(e, worker, attempt) }

@@ -152,7 +152,7 @@ type Request struct {
 // started before there is one.
 func (r Request) Ahead() Request {
 	r.Arguments, r.Method, r.Client, r.Rounds, r.Meta, r.Timeout = nil, "", nil, false, nil, 0
-	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Reserved, r.Placed, r.OnRecord, r.Ask, r.Events = "", "", nil, api.Place{}, false, nil, nil, nil, nil
+	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Reserved, r.Placed, r.Left, r.OnRecord, r.Ask, r.Events = "", "", nil, api.Place{}, false, nil, nil, nil, nil, nil
 	return r
 }
 
@@ -200,6 +200,9 @@ type Placement struct {
 	// keep that on record: with an error the call is not started. Where this machine makes the
 	// call after all, it is called for that with an empty name.
 	Placed func(worker string, attempt int) error
+	// Left, if not nil, is called once the call has its slot, and says for how long it may run by now, or why
+	// it is not to be made. Of a worker's call it is not asked.
+	Left func() (time.Duration, error)
 	// OnRecord, if not nil, returns once it is on record that there is the call, or why it
 	// is not: then the call is not started. What may come before the start, which is nothing
 	// of the tool's own, is done meanwhile. ctx ends when the call is aborted. Of a worker's

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
@@ -23,8 +24,8 @@ import (
 
 // Base is what a call needs of its supervisor.
 type Base struct {
-	// Enter waits until the call may run; leave gives that back.
-	Enter func(ctx context.Context) (leave func(), err error)
+	// Enter waits until the call may run, and says for how long, or 0; leave gives that back.
+	Enter func(ctx context.Context) (leave func(), left time.Duration, err error)
 	// Take gives a call what there is for it without a wait. A nil Peer is for a tree that
 	// Start must have served first, a nil Tree for one that it must bring up.
 	Take func(c *Call) (Tree, Peer)
@@ -56,6 +57,7 @@ type Call struct {
 	events *publish.Publisher
 	output *streams
 
+	left   time.Duration // once it has waited, the owner's; 0 is no bound
 	inbox  chan input
 	aborts chan api.Reason      // the newest ones; two of them kill
 	live   atomic.Pointer[Tree] // set by the owner, for Current
@@ -92,6 +94,14 @@ func New(p *prepare.Prepared, base Base) *Call {
 	c.events = publish.New(p.Request.Events, p.ID, p.Label, p.Request.EventOutputBytes)
 	c.output = newStreams(c)
 	return c
+}
+
+// timeout is the one in force, by now.
+func (c *Call) timeout() budget.Resolution {
+	if c.left <= 0 {
+		return c.p.Timeout
+	}
+	return c.p.Timeout.Within(c.left, "what is left of the turn")
 }
 
 // Refuse makes the result of a call that never begins.
@@ -171,6 +181,7 @@ func (c *Call) answer(r *api.Result) {
 // judge makes the judgement and everything that follows from it.
 func (c *Call) judge(r *api.Result, e outcome.Evidence, silence time.Duration) {
 	t := c.p.Terms(silence)
+	t.Timeout, t.Max = c.timeout().Timeout, c.timeout().Max
 	e.Judge(r, t)
 	c.hintAtGrants(r)
 	hintAtNetwork(r)
@@ -181,6 +192,10 @@ func (c *Call) judge(r *api.Result, e outcome.Evidence, silence time.Duration) {
 // blank is a result with what is known before the end.
 func (c *Call) blank(warnings []string) *api.Result {
 	r := c.p.Blank()
+	if own, t := c.timeout(), &r.Timing; own.Timeout != c.p.Timeout.Timeout {
+		t.TimeoutMs, t.SoftBudgetMs = new(own.Timeout.Milliseconds()), own.SoftBudget.Milliseconds()
+		t.Source, t.SourceDetail, t.Clamped = string(own.Source), own.SourceDetail, own.Clamped
+	}
 	r.Warnings = append([]string{}, slices.Clone(warnings)...)
 	return r
 }

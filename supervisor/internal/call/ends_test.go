@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -97,16 +98,16 @@ func TestOwnerPublishes(t *testing.T) {
 // What comes before a slot: a refusal, or an abort, of which the tool never hears.
 func TestOwnerInTheQueue(t *testing.T) {
 	for name, test := range map[string]struct {
-		enter  func(context.Context) (func(), error)
+		enter  func(context.Context) (func(), time.Duration, error)
 		status api.Status
 	}{
-		"overloaded": {func(context.Context) (func(), error) {
-			return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonData, errors.New("later"))
+		"overloaded": {func(context.Context) (func(), time.Duration, error) {
+			return nil, 0, outcome.Refuse(api.StatusOverloaded, api.ReasonData, errors.New("later"))
 		}, api.StatusOverloaded},
-		"aborted": {func(ctx context.Context) (func(), error) { <-ctx.Done(); return nil, ctx.Err() }, api.StatusCancelled},
-		"aborted, and admitted all the same": {func(ctx context.Context) (func(), error) {
+		"aborted": {func(ctx context.Context) (func(), time.Duration, error) { <-ctx.Done(); return nil, 0, ctx.Err() }, api.StatusCancelled},
+		"aborted, and admitted all the same": {func(ctx context.Context) (func(), time.Duration, error) {
 			<-ctx.Done()
-			return func() {}, nil
+			return func() {}, 0, nil
 		}, api.StatusCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,6 +126,20 @@ func TestOwnerInTheQueue(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call that has waited runs for no longer than what is left by then, and says so.
+func TestOwnerHasLessAfterItsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := owned(&played{work: untilEnded}, func(c *owner) {
+			c.Enter = func(context.Context) (func(), time.Duration, error) { return func() {}, 10 * time.Second, nil }
+		})
+		r := c.Result()
+		<-c.Gone()
+		if r.Status != api.StatusTimeout || *r.Timing.TimeoutMs != 10_000 || r.Timing.Source != "client" || len(r.Warnings) != 1 || !strings.Contains(r.Message, "after 10s, its limit") {
+			t.Errorf("%s, %+v, %q, %s", r.Status, r.Timing, r.Warnings, r.Message)
+		}
+	})
 }
 
 // A host that was stopped reads what its call has written all the same.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
@@ -31,8 +33,11 @@ func (c *Call) send(in input) bool {
 
 // The inputs, in the order in which a call has them.
 type (
-	admittedEntry struct{ leave func() }
-	refusedEntry  struct{ err error }
+	admittedEntry struct {
+		leave func()
+		left  time.Duration
+	}
+	refusedEntry struct{ err error }
 
 	spawned    struct{ tree Tree }
 	connection struct{ conn Peer }
@@ -78,6 +83,10 @@ func (in admittedEntry) take(o *owner, now time.Time) {
 		in.leave()
 		o.to(refused, now)
 		return
+	}
+	o.left = in.left
+	if now, was := o.timeout().Timeout, o.p.Timeout.Timeout; now < was {
+		o.warn(fmt.Sprintf("timeout %s is longer than the %s that are left of the turn after the wait for a slot: %s is used", budget.Format(was), budget.Format(now), budget.Format(now)))
 	}
 	if !o.to(admitted, now) {
 		in.leave()

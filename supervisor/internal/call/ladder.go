@@ -51,7 +51,7 @@ func (o *owner) stop(why outcome.Cause, reason api.Reason, now time.Time) {
 	o.marks.stop = now
 	o.p.Service.Close()
 	if why.Status() == api.StatusTimeout {
-		o.events.Publish(api.Event{Kind: api.EventTimeout, TimeoutMs: budget.Milliseconds(o.p.Timeout.Timeout), ElapsedMs: o.clock.Elapsed(now).Milliseconds()})
+		o.events.Publish(api.Event{Kind: api.EventTimeout, TimeoutMs: budget.Milliseconds(o.timeout().Timeout), ElapsedMs: o.clock.Elapsed(now).Milliseconds()})
 	}
 	if o.p.Grace == 0 || why == outcome.CauseOOM { // the kernel has begun to kill already
 		o.to(killRequested, now)

@@ -109,11 +109,11 @@ func (o *owner) queue(now time.Time) {
 	ctx, cancel := context.WithCancel(o.lifetime)
 	o.leaveQueue = cancel
 	o.Tasks.Run("enter", func() {
-		leave, err := o.Enter(ctx)
+		leave, left, err := o.Enter(ctx)
 		switch {
 		case err != nil:
 			o.send(refusedEntry{err})
-		case !o.send(admittedEntry{leave}):
+		case !o.send(admittedEntry{leave, left}):
 			leave()
 		}
 	})
@@ -122,7 +122,7 @@ func (o *owner) queue(now time.Time) {
 // start has the tool brought up. The timeout runs.
 func (o *owner) start(now time.Time) {
 	o.marks.admitted, o.startBy = now, now.Add(o.p.StartTimeout)
-	o.clock = budget.NewClock(now, budget.ClockSpec{Timeout: o.p.Timeout.Timeout, Soft: o.p.Timeout.SoftBudget, Stream: o.p.Request.Stream})
+	o.clock = budget.NewClock(now, budget.ClockSpec{Timeout: o.timeout().Timeout, Soft: o.timeout().SoftBudget, Stream: o.p.Request.Stream})
 	ctx, cancel := context.WithCancel(context.Background())
 	o.cancelWork, o.started = cancel, make(chan struct{})
 	o.output.open()
@@ -152,7 +152,7 @@ func (o *owner) work(now time.Time) {
 	}
 	o.clock.Started(now)
 	o.progressAt = nextBeat(now)
-	o.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(o.p.Timeout.Timeout)})
+	o.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(o.timeout().Timeout)})
 	if o.tree.Instance() != api.InstanceFresh || o.p.Request.Keep != nil {
 		o.moveTimer(now) // the old one would cut the request short
 	}

@@ -270,7 +270,7 @@ func bare(r spec.Request) *owner {
 	p := new(prepare.Preparer).Bare(r)
 	p.Bounds.OutputBytes = 1 << 10
 	c := New(p, Base{
-		Enter: func(context.Context) (func(), error) { return func() {}, nil },
+		Enter: func(context.Context) (func(), time.Duration, error) { return func() {}, 0, nil },
 		Take:  func(*Call) (Tree, Peer) { return nil, nil },
 		Load:  func() (int, int) { return 1, 0 }, Hidden: func() []string { return nil },
 		Stuck: new(atomic.Int64), Looks: make(chan struct{}, MaxLooks), Tasks: new(tasks.Tasks), Log: hclog.NewNullLogger(),
