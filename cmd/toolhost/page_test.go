@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,11 +56,16 @@ func TestExplainFitsThePage(t *testing.T) {
 	fitsThePage(t, "explain", out.String())
 }
 
-// Each command's help fits a page, and tells the caps.
+var twoDefaults = regexp.MustCompile(`\(default [^)]*\)\s+\(default`)
+
+// Each command's help fits a page, tells each flag's default once, and tells the caps.
 func TestHelpFitsThePage(t *testing.T) {
 	var each func(*cobra.Command)
 	each = func(cmd *cobra.Command) {
 		fitsThePage(t, cmd.CommandPath(), cmd.Long+"\n"+cmd.UsageString())
+		if twice := twoDefaults.FindString(cmd.UsageString()); twice != "" {
+			t.Errorf("%s: %s", cmd.CommandPath(), twice)
+		}
 		for _, sub := range cmd.Commands() {
 			each(sub)
 		}

@@ -103,7 +103,7 @@ with the same name applies to it too.`,
 	}
 	cmd.Flags().StringSliceVar(&roles, "role", []string{string(access.Call)}, "`ROLE`s: call, watch, approve, admin, metrics")
 	cmd.Flags().StringSliceVar(&tools, "tools", nil, "`PATTERN`s of the tools that it may see and call (default all)")
-	cmdline.DurationVar(cmd.Flags(), &life, "expires", 90*24*time.Hour, "how long it is valid (default 2160h)")
+	cmdline.DurationVar(cmd.Flags(), &life, "expires", 90*24*time.Hour, "how long it is valid")
 	cmd.Flags().BoolVar(&forever, "forever", false, "it never expires")
 	flags.register(cmd)
 	return cmd
