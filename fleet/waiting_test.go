@@ -167,7 +167,7 @@ func (h *held) overloadedOf(calls map[string]*fleet.Call, why string) map[string
 		return gone != ""
 	})
 	got := calls[gone].Result()
-	if got.Status != api.StatusOverloaded || !got.Retry.Retryable || got.Retry.SideEffects != "none" || !strings.Contains(got.Message, why) {
+	if got.Status != api.StatusOverloaded || !got.Retry.Retryable || got.Retry.SideEffects != "none" || got.Retry.Hint != "wait and call again" || !strings.Contains(got.Message, why) {
 		h.t.Errorf("%s: %s %+v", got.Status, got.Message, got.Retry)
 	}
 	delete(calls, gone)

@@ -26,6 +26,6 @@ func (v Verdict) Result() *api.Result {
 		Warnings: []string{}, Files: []api.File{}, Content: []api.Content{}, Kill: api.Kill{Stage: "none", Signals: []string{}},
 	}
 	r.Sandbox = prepare.EmptyReceipt()
-	r.Retry = api.Retry{Retryable: outcome.Retryable(r), SideEffects: "none"}
+	r.Retry = api.Retry{Retryable: outcome.Retryable(r), SideEffects: "none", Hint: outcome.HintOf(r)}
 	return r
 }

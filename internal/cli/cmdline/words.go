@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,8 @@ func Words(most int, names ...string) cobra.PositionalArgs {
 			return fmt.Errorf("%s is missing: give it, as in: %s", names[len(words)], example(cmd))
 		case len(words) > most:
 			return tooMany(cmd, words[most])
+		case most < Many && slices.Contains(words, ""): // such as a variable of a script that is not set
+			return fmt.Errorf("word %d is empty: give it, as in: %s", slices.Index(words, "")+1, example(cmd))
 		}
 		return nil
 	}

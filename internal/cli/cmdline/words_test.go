@@ -18,6 +18,8 @@ func TestWordsNamesWhatIsMissing(t *testing.T) {
 		{Many, "", []string{"a", "b", "c"}, ""},
 		{1, "", []string{"a"}, ""},
 		{1, "  x run a", []string{"a", "b c"}, `"b c" is one word too many: leave it out, as in: x run a`},
+		{1, "  x run a", []string{""}, "word 1 is empty: give it, as in: x run a"},
+		{Many, "", []string{"a", ""}, ""},
 		{1, "", []string{"a", "x.yaml"}, `"x.yaml" is one word too many: name the configuration with --config, as in: x run --config toolhost.yaml`},
 	} {
 		parent := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true}

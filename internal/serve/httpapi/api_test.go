@@ -190,6 +190,7 @@ func TestRefusedWork(t *testing.T) {
 		"taken id":       {"/api/turns", `{"turnId":"one"}`, 409, "active already"},
 		"nearly all":     {"/api/turns", `{"deadlineMs":10500}`, 400, "deadlineMs 10500 leaves no time for calls: 10000 of it"},
 		"all reserve":    {"/api/turns", `{"deadlineMs":5000}`, 400, "deadlineMs 5000 leaves no time for calls: 10000 of it"},
+		"default":        {"/api/turns", `{"deadlineMs":5000}`, 400, "a reserveMs that is smaller than the default of 10000"},
 		"no parent":      {"/api/turns", `{"parentTurnId":"none"}`, 404, "no turn none"},
 		"no turn":        {"/api/turns/none/calls", `{"calls":[]}`, 404, "no turn none"},
 		"id with a line": {"/api/turns", `{"turnId":"a\r\nb"}`, 400, "pattern"},

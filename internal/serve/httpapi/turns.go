@@ -145,9 +145,13 @@ func leavesTime(b budget.TurnSpec) error {
 	if b.Deadline <= 0 || b.Deadline-budget.MinCall >= reserve {
 		return nil
 	}
+	remedy := "give more, or a smaller reserveMs"
+	if b.Reserve == 0 {
+		remedy = fmt.Sprintf("give more, or a reserveMs that is smaller than the default of %d", reserve.Milliseconds())
+	}
 	return refuse(codeInvalid,
 		fmt.Sprintf("deadlineMs %d leaves no time for calls: %d of it are kept for the model's last answer", b.Deadline.Milliseconds(), reserve.Milliseconds()),
-		"give more, or a smaller reserveMs")
+		remedy)
 }
 
 func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

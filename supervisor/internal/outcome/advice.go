@@ -15,7 +15,7 @@ func (e Evidence) advise(r *api.Result, t Terms) {
 		r.Retry.SideEffects = "none"
 	}
 	r.Retry.Retryable = Retryable(r) && (!e.began() || t.ReadOnly || t.Idempotent)
-	r.Retry.Hint = hintOf(r)
+	r.Retry.Hint = HintOf(r)
 	switch {
 	case r.Status == api.StatusTimeout && e.Cause == CauseDeadline:
 		suggestTimeout(r, t)
@@ -96,7 +96,8 @@ var startHints = map[api.Reason]string{
 	api.ReasonNotExecutable: "make the file a program that can be executed",
 }
 
-func hintOf(r *api.Result) string {
+// HintOf is what to do about a result, as far as its status and reason say.
+func HintOf(r *api.Result) string {
 	switch {
 	case r.Status == api.StatusStartFailed && r.Reason == api.ReasonServer && slowServer(r):
 		return "set a higher startTimeout, or see why the server is slow"
