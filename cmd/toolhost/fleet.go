@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -97,12 +98,14 @@ for its owner alone. A worker and a daemon know each other by these keys.`,
 // partiesCommand is a command for the configured fleet's keys.
 func partiesCommand(cmd *cobra.Command, do func(cmd *cobra.Command, p fleetops.Parties) error) *cobra.Command {
 	path := cmd.Flags().String("config", "", "read this `FILE`")
+	folder := cmd.Flags().String("state", "", daemonStateUsage)
 	cmd.Args = cmdline.Words(0)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		loaded, err := readFleet(*path)
 		if err != nil {
 			return err
 		}
+		loaded.State = cmp.Or(*folder, loaded.State)
 		p, err := fleetops.ReadParties(loaded)
 		if err != nil {
 			return exit.With(exit.Usage, err)

@@ -19,6 +19,9 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
+// daemonStateUsage is of a --state that names the folder of a daemon.
+const daemonStateUsage = "the daemon's state folder `DIR` (default that of the configuration, else $" + state.Variable + ", else /var/lib/toolhost as root, else ~/.local/state/toolhost)"
+
 // journalFlags say where a journal is kept, and for how long.
 type journalFlags struct {
 	state string

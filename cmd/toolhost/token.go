@@ -15,7 +15,6 @@ import (
 	"github.com/toolhost/toolhost/internal/access/tokens"
 	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/cli/exit"
-	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
@@ -43,7 +42,7 @@ type tokenFlags struct {
 }
 
 func (f *tokenFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.state, "state", "", "the daemon's state folder `DIR` (default that of the configuration, else $"+state.Variable+", else /var/lib/toolhost as root, else ~/.local/state/toolhost)")
+	cmd.Flags().StringVar(&f.state, "state", "", daemonStateUsage)
 	cmd.Flags().StringVar(&f.config, "config", "", "read this toolhost.yaml (see toolhost config)")
 }
 
