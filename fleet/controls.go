@@ -46,7 +46,11 @@ func (c *remote) onReady(ctx context.Context, a *attempt, r *fleetv1.Ready) {
 // record puts on record that a worker is about to be told to start the call, or waits until
 // it is on record that there is the call; where that is not possible, the call is over.
 func (c *remote) record(ctx context.Context, worker string) bool {
+	if err := c.askLeft(c.request.Left); err != nil {
+		c.failed = failedHere(c.request, api.ReasonStart, err)
+	}
 	switch {
+	case c.failed != nil:
 	case c.request.Placed != nil:
 		if err := c.request.Placed(worker, len(c.attempts)); err != nil {
 			c.failed = unrecorded(c.request, err)
@@ -86,7 +90,7 @@ func (c *remote) harmless() bool { return c.request.Tool.ReadOnly || c.request.T
 
 func (c *remote) sendGo(a *attempt) {
 	c.goes++
-	g := &fleetv1.Go{}
+	g := &fleetv1.Go{LeftMs: c.leftMs}
 	if secrets := c.request.Secrets; len(secrets) > 0 {
 		values := make([]string, len(secrets))
 		for i, s := range secrets {

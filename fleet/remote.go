@@ -219,7 +219,7 @@ func (c *remote) offer(ctx context.Context, worker string, n int, implied bool) 
 // may not have got through.
 func (c *remote) sendOffer(a *attempt, implied bool) error {
 	a.sent = now()
-	return c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire, Go: implied})
+	return c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire, Go: implied, LeftMs: c.leftMs})
 }
 
 // noteGo notes that a worker is about to be told to start the call.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 )
 
 // times are moments of a call at workers, by this caller's clock.
@@ -18,6 +19,19 @@ type times struct {
 	// and waited how long those waited that were answered.
 	open          int
 	since, waited time.Duration
+	leftMs        int64 // what it may run for by the word of its host, or 0
+}
+
+// askLeft asks the host what the call may run for by now, or why it is not to be made.
+func (t *times) askLeft(of func() (time.Duration, error)) error {
+	if of == nil {
+		return nil
+	}
+	left, err := of()
+	if t.leftMs = 0; left < budget.Infinite {
+		t.leftMs = max(left.Milliseconds(), 1)
+	}
+	return err
 }
 
 func (t *times) asked() {

@@ -29,6 +29,8 @@ type Own struct {
 	Events chan<- api.Event
 	Ask    func(context.Context, Question) Answer
 	Lease  *sandbox.Lease
+	// Left bounds the call's timeout; 0 does not.
+	Left time.Duration
 }
 
 // Of is a request with these.
@@ -36,6 +38,9 @@ func (o Own) Of(r Request) Request {
 	r.Events, r.Ask, r.Lease = o.Events, o.Ask, o.Lease
 	if o.Meta != nil {
 		r.Meta = o.Meta
+	}
+	if o.Left > 0 {
+		r.Left = func() (time.Duration, error) { return o.Left, nil }
 	}
 	return r
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,7 @@ type attempt struct {
 	why       *fleetv1.Never // of one that was refused
 	planned
 	begun  *fleetv1.Started
+	left   time.Duration  // what its caller says that it may run for, or 0
 	lease  *sandbox.Lease // of one that starts
 	told   int            // aborts so far; a second one kills
 	reason api.Reason     // of the first
@@ -36,6 +38,17 @@ type attempt struct {
 	runs   *supervisor.Call
 	// out is written once, before the tool starts.
 	out atomic.Pointer[outlet]
+}
+
+// leftOf is what a caller says that a call may run for, or 0.
+func leftOf(ms int64) time.Duration {
+	return time.Duration(min(max(ms, 0), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}
+
+// lend has the attempt's launcher hold its caller's lease.
+func (w *Worker) lend(c *caller, a *attempt) (err error) {
+	a.lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond)
+	return err
 }
 
 // idle says whether nothing of the attempt is still to be sent.
@@ -63,6 +76,11 @@ func (w *Worker) start(ctx context.Context, a *attempt, own supervisor.Own) *sup
 			w.mu.Unlock()
 		}
 	}
+	w.mu.Lock()
+	if left := own.Left.Milliseconds(); left > 0 && (a.begun.TimeoutMs == 0 || left < a.begun.TimeoutMs) {
+		a.begun.TimeoutMs = left
+	}
+	w.mu.Unlock()
 	return call.Start(context.Background(), own) // running aborts it
 }
 

@@ -104,7 +104,7 @@ func (w *Worker) fresh(c *caller, a *attempt, o *fleetv1.Offer) {
 		w.tell(a, start.SayNever)
 		return
 	}
-	a.asked = o.Request
+	a.asked, a.left = o.Request, leftOf(o.LeftMs)
 	w.seat(a)
 	w.prepareBeside(a)
 }
@@ -226,6 +226,7 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 
 // admit refuses a go that comes too late, or whose secrets cannot be read.
 func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
+	a.left = cmp.Or(leftOf(g.GetLeftMs()), a.left)
 	if c.hold.Over(now()) { // as when the worker was stopped in between
 		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the worker has not heard its caller for the lease"})
 		return
@@ -244,12 +245,6 @@ func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
 	if err != nil {
 		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()})
 	}
-}
-
-// lend has the attempt's launcher hold its caller's lease.
-func (w *Worker) lend(c *caller, a *attempt) (err error) {
-	a.lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond)
-	return err
 }
 
 // unknown answers about an attempt that is not there, and remembers what it says.

@@ -34,7 +34,7 @@ func (w *Worker) begin(a *attempt) {
 func (w *Worker) run(ctx context.Context, a *attempt, o *outlet) (result *api.Result, ended time.Time) {
 	defer o.done.Store(true)
 	events := make(chan api.Event, eventBuffer)
-	own := supervisor.Own{Meta: a.request.Meta, Events: events, Lease: a.lease}
+	own := supervisor.Own{Meta: a.request.Meta, Events: events, Lease: a.lease, Left: a.left}
 	if a.Asks {
 		own.Ask = o.questions.ask
 	}

@@ -200,8 +200,8 @@ type Placement struct {
 	// keep that on record: with an error the call is not started. Where this machine makes the
 	// call after all, it is called for that with an empty name.
 	Placed func(worker string, attempt int) error
-	// Left, if not nil, is called once the call has its slot, and says for how long it may run by now, or why
-	// it is not to be made. Of a worker's call it is not asked.
+	// Left, if not nil, is called once the call has its slot, or before a worker is told to
+	// start it, and says for how long it may run by now, or why it is not to be made.
 	Left func() (time.Duration, error)
 	// OnRecord, if not nil, returns once it is on record that there is the call, or why it
 	// is not: then the call is not started. What may come before the start, which is nothing

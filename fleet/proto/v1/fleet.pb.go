@@ -260,7 +260,8 @@ type Offer struct {
 	Request []byte `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	// The worker is to start it without a further word: of a call that has no secrets, and
 	// does no harm if it is made twice.
-	Go            bool `protobuf:"varint,4,opt,name=go,proto3" json:"go,omitempty"`
+	Go            bool  `protobuf:"varint,4,opt,name=go,proto3" json:"go,omitempty"`
+	LeftMs        int64 `protobuf:"varint,5,opt,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty"` // with go: as that of Go
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -321,6 +322,13 @@ func (x *Offer) GetGo() bool {
 		return x.Go
 	}
 	return false
+}
+
+func (x *Offer) GetLeftMs() int64 {
+	if x != nil {
+		return x.LeftMs
+	}
+	return 0
 }
 
 type Control struct {
@@ -504,9 +512,12 @@ func (*Control_Drain) isControl_What() {}
 // Go tells the worker to start the call. secrets are the values of its secrets, a JSON
 // array of strings, sealed by the caller's curve key for the one in Ready.
 type Go struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Secrets       []byte                 `protobuf:"bytes,1,opt,name=secrets,proto3" json:"secrets,omitempty"`
-	Xkey          string                 `protobuf:"bytes,2,opt,name=xkey,proto3" json:"xkey,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Secrets []byte                 `protobuf:"bytes,1,opt,name=secrets,proto3" json:"secrets,omitempty"`
+	Xkey    string                 `protobuf:"bytes,2,opt,name=xkey,proto3" json:"xkey,omitempty"`
+	// What the call may run for by now, where it has waited and that may be less than its
+	// timeout; 0 is no bound.
+	LeftMs        int64 `protobuf:"varint,3,opt,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -553,6 +564,13 @@ func (x *Go) GetXkey() string {
 		return x.Xkey
 	}
 	return ""
+}
+
+func (x *Go) GetLeftMs() int64 {
+	if x != nil {
+		return x.LeftMs
+	}
+	return 0
 }
 
 type Void struct {
@@ -2018,12 +2036,13 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04life\x18\x02 \x01(\tR\x04life\x12\x16\n" +
 	"\x06serial\x18\x03 \x01(\x04R\x06serial\x12\x16\n" +
 	"\x06worker\x18\x04 \x01(\tR\x06worker\x12\x14\n" +
-	"\x05epoch\x18\x05 \x01(\tR\x05epoch\"{\n" +
+	"\x05epoch\x18\x05 \x01(\tR\x05epoch\"\x94\x01\n" +
 	"\x05Offer\x124\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1a.toolhost.fleet.v1.AttemptR\aattempt\x12\x12\n" +
 	"\x04beat\x18\x02 \x01(\x04R\x04beat\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\fR\arequest\x12\x0e\n" +
-	"\x02go\x18\x04 \x01(\bR\x02go\"\xac\x03\n" +
+	"\x02go\x18\x04 \x01(\bR\x02go\x12\x17\n" +
+	"\aleft_ms\x18\x05 \x01(\x03R\x06leftMs\"\xac\x03\n" +
 	"\aControl\x124\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1a.toolhost.fleet.v1.AttemptR\aattempt\x12'\n" +
 	"\x02go\x18\x02 \x01(\v2\x15.toolhost.fleet.v1.GoH\x00R\x02go\x12-\n" +
@@ -2034,10 +2053,11 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x06answer\x18\b \x01(\v2\x19.toolhost.fleet.v1.AnswerH\x00R\x06answer\x120\n" +
 	"\x05drain\x18\t \x01(\v2\x18.toolhost.fleet.v1.DrainH\x00R\x05drain\x12\x14\n" +
 	"\x05inbox\x18\a \x01(\tR\x05inboxB\x06\n" +
-	"\x04what\"2\n" +
+	"\x04what\"K\n" +
 	"\x02Go\x12\x18\n" +
 	"\asecrets\x18\x01 \x01(\fR\asecrets\x12\x12\n" +
-	"\x04xkey\x18\x02 \x01(\tR\x04xkey\"\x06\n" +
+	"\x04xkey\x18\x02 \x01(\tR\x04xkey\x12\x17\n" +
+	"\aleft_ms\x18\x03 \x01(\x03R\x06leftMs\"\x06\n" +
 	"\x04Void\"\a\n" +
 	"\x05Query\"8\n" +
 	"\x05Abort\x12\x16\n" +
