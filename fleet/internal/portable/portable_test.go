@@ -30,7 +30,7 @@ func TestEachFieldIsDecided(t *testing.T) {
 	here := map[string]string{
 		"Anew": "it is of a Describe", "Share": "its key orders one machine's slots; its bounds stay, and so does what is apart by it",
 		"LogArgs": "the log is this machine's", "Events": "they are sent as frames",
-		"Where": "it is the fleet's own", "Reserved": "it is of this machine's slots", "Lease": "it is the worker's own", "Placed": "it is the fleet's own", "OnRecord": "Placed comes behind it", "Left": "it is asked where there is a slot of this machine", "Pool": "one without bounds is a name",
+		"Where": "it is the fleet's own", "Reserved": "it is of this machine's slots", "Lease": "it is the worker's own", "Placed": "it is the fleet's own", "OnRecord": "Placed comes behind it", "Left": "what it says goes with the go", "Pool": "one without bounds is a name",
 		"Prestart": "processes wait on the caller's machine; a call that finds none has its own",
 	}
 	stays := map[string]func(*supervisor.Request){
