@@ -193,6 +193,8 @@ func (f *workerFlags) complete() error {
 		return errors.New("the worker needs a key: make one with toolhost fleet key FILE, and give --key FILE")
 	case f.given.Changed("slots") && f.slots < 1:
 		return fmt.Errorf("--slots %d: give 1 or more", f.slots)
+	case f.wait < 0:
+		return fmt.Errorf("--stop-wait %s: give 0 or more", f.wait)
 	}
 	return nil
 }
