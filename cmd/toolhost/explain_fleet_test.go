@@ -10,6 +10,7 @@ import (
 // A tool is explained whose command and files its workers have, and this machine has not.
 func TestExplainWhatWorkersHave(t *testing.T) {
 	t.Parallel()
+	wholeSystem(t) // with true, which stands for the command
 	dir := tree(t, map[string]string{"toolhost.yaml": `
 fleet: {listen: "127.0.0.1:7420", local: never}
 dirs: {runtime: run}
