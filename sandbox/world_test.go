@@ -212,15 +212,20 @@ func children(t testing.TB, parent int, name string) (pids []int) {
 }
 
 // descriptors counts a process's open files, but for networks: a zygote has made some
-// for calls to come.
+// for calls to come, and makes others meanwhile.
 func descriptors(t testing.TB, pid int) int {
 	t.Helper()
-	return len(openNames(t, pid)) - networks(t, pid)
+	names := openNames(t, pid)
+	return len(names) - networksOf(names)
 }
 
-func networks(t testing.TB, pid int) (n int) {
+func networks(t testing.TB, pid int) int {
 	t.Helper()
-	for _, name := range openNames(t, pid) {
+	return networksOf(openNames(t, pid))
+}
+
+func networksOf(names []string) (n int) {
+	for _, name := range names {
 		if strings.HasPrefix(name, "net:[") {
 			n++
 		}
