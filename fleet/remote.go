@@ -210,8 +210,8 @@ func (c *remote) offer(ctx context.Context, worker string, n int, implied bool) 
 		c.noteGo(a)
 	}
 	if err := c.sendOffer(a, implied); err != nil {
-		c.state.Refused(n)
-		c.refusals = append(c.refusals, refusal{of: a, why: "it cannot be sent the call: " + err.Error(), silent: errors.Is(err, errEngineLost)})
+		c.refused(a, "it cannot be sent the call: "+err.Error(), nil)
+		c.refusals[len(c.refusals)-1].silent = errors.Is(err, errEngineLost)
 	}
 }
 
