@@ -264,6 +264,9 @@ func Name(s string) (string, error) {
 	if strings.HasPrefix(ascii, "-") || strings.HasSuffix(ascii, "-") || strings.Contains(ascii, ".-") || strings.Contains(ascii, "-.") {
 		return "", errors.New("is not a name: - is at the beginning or the end of a part; write one such as api.example.com")
 	}
+	if strings.HasSuffix(ascii, ".") { // of two, or of another script
+		return "", errors.New("has more than one dot at its end: write a name such as api.example.com")
+	}
 	if ascii == "localhost" || strings.HasSuffix(ascii, ".localhost") {
 		return "", errors.New("is each call's own: to reach the host's loopback grant an address, such as 127.0.0.1:8080")
 	}

@@ -244,7 +244,7 @@ func TestGrantsAreBounded(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"a.test:443", "*.pypi.org", "[::1]:80", "10.0.0.0/8:22", "bücher.example", "\xce0"} {
+	for _, s := range []string{"a.test:443", "*.pypi.org", "[::1]:80", "10.0.0.0/8:22", "bücher.example", "\xce0", "0..", "a.test\u3002."} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
