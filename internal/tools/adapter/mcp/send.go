@@ -11,15 +11,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// write sends a message. A server that reads nothing holds it up.
+// write sends a message.
 func (w *wire) write(m jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
 	}
-	w.writing.Lock()
-	defer w.writing.Unlock()
-	return w.put(append(line, '\n'))
+	return w.send(line)
 }
 
 // response answers a request of the server's, by its id as that is written: there are
@@ -31,16 +29,21 @@ type response struct {
 	Error   *jsonrpc.Error  `json:"error,omitempty"`
 }
 
-// respond sends an answer. A server that reads nothing holds it up.
+// respond sends an answer.
 func (w *wire) respond(r response) error {
 	r.Version = "2.0"
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
+	return w.send(line)
+}
+
+// send puts a message on a line of its own. A server that reads nothing holds it up.
+func (w *wire) send(message []byte) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
-	return w.put(append(line, '\n'))
+	return w.put(append(message, '\n'))
 }
 
 // idKey is the same for each way to write an id that is text.
