@@ -166,9 +166,15 @@ func (f *Fleet) echo() {
 // state is what the worker takes from the caller in this life: nothing, unless it hears
 // it.
 func (p *peer) state(life string) place.State {
-	switch {
-	case p.watch.Silent(p.since, now()) >= suspectAfter:
+	if p.watch.Silent(p.since, now()) >= suspectAfter {
 		return place.Suspect
+	}
+	return p.toldState(life)
+}
+
+// toldState is the state by what it told last, however long ago.
+func (p *peer) toldState(life string) place.State {
+	switch {
 	case p.beat.Draining, p.drain == p.epoch: // it takes nothing, whatever else it is
 		return place.Draining
 	case p.cut:
@@ -212,8 +218,9 @@ func (f *Fleet) mayReturn(want place.Want) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.peers {
-		takesNone := p.beat.Draining || p.drain == p.epoch || p.cut || p.beat.Protocol != link.Protocol
-		if !takesNone && f.shown(p) && p.watch.Silent(p.since, now()) < p.lease() && want.Fits(p.place(f.life)) {
+		told := p.toldState(f.life)
+		takes := told == place.Taking || told == place.Suspect && !p.cut
+		if takes && f.shown(p) && p.watch.Silent(p.since, now()) < p.lease() && want.Fits(p.place(f.life)) {
 			return true
 		}
 	}
