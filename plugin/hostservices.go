@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/toolhost/toolhost/internal/nowait"
 	"github.com/toolhost/toolhost/internal/plugin/handshake"
 	"github.com/toolhost/toolhost/internal/plugin/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -20,7 +21,8 @@ func newRPC(s *server) *rpc.Server {
 		s.terminate()
 		g.Stop() // which lets this be answered, too
 	})))
-	g = rpc.NewServer(rpc.Options{MaxMessageBytes: maxRequestBytes}, handlers)
+	_, brief := s.provider.(nowait.Brief)
+	g = rpc.NewServer(rpc.Options{MaxMessageBytes: maxRequestBytes, Brief: brief}, handlers)
 	return g
 }
 

@@ -73,7 +73,7 @@ var inner = map[string]int{
 
 // wings orders the rooms below internal: cli and serve do not know each other, and none knows fleetops.
 var wings = map[string]int{
-	"internal/access": 0, "internal/atomicfile": 0, "internal/fifo": 0, "internal/journal": 0, "internal/lazy": 0, "internal/prefault": 0, "internal/cpus": 0, "internal/seqpacket": 0, "internal/shield": 0, "internal/stack": 0, "internal/strictjson": 0, "internal/terminal": 0, "internal/text": 0,
+	"internal/access": 0, "internal/atomicfile": 0, "internal/fifo": 0, "internal/journal": 0, "internal/lazy": 0, "internal/nowait": 0, "internal/prefault": 0, "internal/cpus": 0, "internal/seqpacket": 0, "internal/shield": 0, "internal/stack": 0, "internal/strictjson": 0, "internal/terminal": 0, "internal/text": 0,
 	"internal/tools": 1,
 	"internal/cli":   2, "internal/conformance": 2, "internal/serve": 2, "internal/siege": 2,
 	fleetOps: 3,
@@ -81,7 +81,7 @@ var wings = map[string]int{
 
 // ground is what every room may import.
 var ground = []string{
-	"internal/atomicfile", "internal/fifo", "internal/lazy", "internal/plugin/handshake", "internal/plugin/rpc", "internal/prefault", "internal/cpus", "internal/seqpacket", "internal/signals", "internal/stack", "internal/text",
+	"internal/atomicfile", "internal/fifo", "internal/lazy", "internal/nowait", "internal/plugin/handshake", "internal/plugin/rpc", "internal/prefault", "internal/cpus", "internal/seqpacket", "internal/signals", "internal/stack", "internal/text",
 }
 
 // mayCallKernel are the only packages that may import golang.org/x/sys outside of tests.

@@ -10,11 +10,13 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 
+	"github.com/toolhost/toolhost/internal/nowait"
 	"github.com/toolhost/toolhost/internal/plugin/handshake"
 )
 
@@ -54,6 +56,8 @@ type Options struct {
 	MaxMessageBytes int
 	// Received counts messages in memory; nil is without a bound for all of them.
 	Received Memory
+	// Brief is for a program that never computes for long, see package nowait.
+	Brief bool
 }
 
 func (o *Options) complete() {
@@ -107,14 +111,18 @@ type peerSettings struct {
 
 func newConn(nc net.Conn, o Options) *conn {
 	o.complete()
+	from, write := io.Reader(nc), syscall.Write
+	if o.Brief {
+		from, write = nowait.NewReader(nc), nowait.Write
+	}
 	c := &conn{
-		nc: nc, o: o, attempt: attempt(nc), streams: map[uint32]*Stream{}, window: firstWindowBytes, in: inWindow{left: windowBytes},
+		nc: nc, o: o, attempt: attempt(nc, write), streams: map[uint32]*Stream{}, window: firstWindowBytes, in: inWindow{left: windowBytes},
 		peer: peerSettings{window: firstWindowBytes, streams: maxStreams},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.vacated = sync.NewCond(&c.mu)
 	c.encoder = hpack.NewEncoder(&c.block)
-	c.reader = bufio.NewReaderSize(input{c}, readBufferBytes)
+	c.reader = bufio.NewReaderSize(input{c, from}, readBufferBytes)
 	c.framer = http2.NewFramer(&c.out, c.reader)
 	c.framer.SetReuseFrames()
 	c.framer.SetMaxReadFrameSize(maxFrameBytes)

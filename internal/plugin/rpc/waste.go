@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"errors"
+	"io"
 	"time"
 )
 
@@ -48,10 +49,13 @@ func (w *waste) excuseData(bytes, messages int) {
 
 // input is what a connection reads. All of it is waste until it has proved to be
 // something else, so that nothing of a frame's kind matters.
-type input struct{ c *conn }
+type input struct {
+	c    *conn
+	from io.Reader
+}
 
 func (r input) Read(b []byte) (int, error) {
-	n, err := r.c.nc.Read(b)
+	n, err := r.from.Read(b)
 	if r.c.accept != nil { // a server has its host to read
 		return n, err
 	}

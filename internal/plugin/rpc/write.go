@@ -39,8 +39,9 @@ func (p *pending) give(up bool) {
 	}
 }
 
-// attempt writes without waiting where the connection has a descriptor.
-func attempt(nc net.Conn) func([]byte) (int, error) {
+// attempt writes without waiting where the connection has a descriptor. write is
+// [syscall.Write], or like it.
+func attempt(nc net.Conn, write func(fd int, b []byte) (int, error)) func([]byte) (int, error) {
 	with, ok := nc.(syscall.Conn)
 	if !ok {
 		return func([]byte) (int, error) { return 0, syscall.EAGAIN }
@@ -51,7 +52,7 @@ func attempt(nc net.Conn) func([]byte) (int, error) {
 	}
 	return func(b []byte) (n int, err error) {
 		if rawErr := raw.Write(func(fd uintptr) bool {
-			n, err = syscall.Write(int(fd), b)
+			n, err = write(int(fd), b)
 			return true
 		}); rawErr != nil {
 			return 0, rawErr

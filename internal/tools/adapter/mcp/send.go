@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/internal/nowait"
 )
 
 // write sends a message.
@@ -72,7 +73,7 @@ func (w *wire) try(line []byte) (rest []byte) {
 		return line
 	}
 	_ = raw.Write(func(fd uintptr) bool {
-		if n, err := syscall.Write(int(fd), line); err == nil {
+		if n, err := nowait.Write(int(fd), line); err == nil {
 			line = line[n:]
 		}
 		return true

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/nowait"
 	"github.com/toolhost/toolhost/internal/shield"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/plugin"
@@ -78,7 +79,12 @@ type adapter struct {
 var (
 	_ plugin.Requester = (*adapter)(nil)
 	_ plugin.Watcher   = (*adapter)(nil)
+	_ nowait.Brief     = (*adapter)(nil)
 )
+
+// Brief implements [nowait.Brief]: what takes long is the server's work, in a process of its
+// own. A message of some megabytes takes many reads.
+func (*adapter) Brief() {}
 
 var errNotNeeded = errors.New("another process of the MCP server does its work")
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolhost/toolhost/internal/nowait"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
@@ -89,7 +90,7 @@ func newWire(p *process, s *session) *wire {
 		s.notes.add("wrote to stdout what is not a message: " + text.Begin(string(line), 200))
 	}
 	w := &wire{
-		in: newLines(p.stdout, stray), process: p, note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
+		in: newLines(nowait.NewReader(p.stdout), stray), process: p, note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
 		asked: map[jsonrpc.ID]*exchange{}, calls: map[string]*call{}, requests: map[string]context.CancelFunc{},
 	}
 	go w.read()
