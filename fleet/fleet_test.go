@@ -221,7 +221,7 @@ func TestRefusals(t *testing.T) {
 	small := supervisor.Limits{MemoryBytes: 50 << 20}
 	for want, change := range map[string]func(r *supervisor.Request){
 		"files of this machine (read)":                                                        func(r *supervisor.Request) { r.Sandbox = &supervisor.Policy{Read: []string{"/srv"}} },
-		"memory of 536870912 bytes is over the worker's ceiling":                              func(r *supervisor.Request) { r.Limits = supervisor.Limits{} },
+		"memory of 512MiB is over the worker's ceiling":                                       func(r *supervisor.Request) { r.Limits = supervisor.Limits{} },
 		"timeout of 1h0m0s is over the worker's ceiling":                                      func(r *supervisor.Request) { r.Timeout = time.Hour },
 		"none that takes calls has gpu=a100: start one with toolhost worker --label gpu=a100": func(r *supervisor.Request) { r.Where = map[string]string{"gpu": "a100"} },
 		"nosuchprogram": func(r *supervisor.Request) { r.Command.Argv = []string{"nosuchprogram"} },

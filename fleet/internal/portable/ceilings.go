@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/docker/go-units"
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/sandbox"
@@ -88,15 +91,37 @@ func (c Ceilings) lets(path string, write bool) bool {
 
 func (c Ceilings) checkLimits(l supervisor.Limits) error {
 	for _, v := range []struct {
-		name, unit  string
+		name        string
+		text        func(int64) string
 		asked, most int64
-	}{{"memory", " bytes", l.MemoryBytes, c.MemoryBytes}, {"pids", "", l.Pids, c.Pids}, {"cpu", "%", l.CPUPercent, c.CPUPercent}} {
+	}{{"memory", size, l.MemoryBytes, c.MemoryBytes}, {"pids", number, l.Pids, c.Pids}, {"cpu", percent, l.CPUPercent, c.CPUPercent}} {
 		if v.most > 0 && (v.asked == 0 || v.asked > v.most) {
-			return fmt.Errorf("the limit %s of %d%s is over the worker's ceiling of %d%s: ask for less, or have its owner raise --max-%s", v.name, v.asked, v.unit, v.most, v.unit, v.name)
+			return fmt.Errorf("the limit %s of %s is over the worker's ceiling of %s: ask for less, or have its owner raise --max-%s", v.name, asked(v.asked, v.text), v.text(v.most), v.name)
 		}
 	}
 	return nil
 }
+
+func asked(n int64, text func(int64) string) string {
+	if n == 0 || n == supervisor.Unlimited {
+		return infinity
+	}
+	return text(n)
+}
+
+// size is in bytes where it is not a round one, so that a size that is over another never
+// looks like that.
+func size(bytes int64) string {
+	short := units.BytesSize(float64(bytes))
+	if exact, err := units.RAMInBytes(short); err != nil || exact != bytes {
+		return number(bytes) + " bytes"
+	}
+	return short
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func percent(n int64) string { return number(n) + "%" }
 
 // CheckTimeout says whether a timeout in force is over the ceiling.
 func (c Ceilings) CheckTimeout(timeout time.Duration) error {
@@ -106,9 +131,11 @@ func (c Ceilings) CheckTimeout(timeout time.Duration) error {
 	return nil
 }
 
+const infinity = "infinity"
+
 func timeoutText(d time.Duration) string {
 	if d == budget.Infinite {
-		return "infinity"
+		return infinity
 	}
 	return d.String()
 }

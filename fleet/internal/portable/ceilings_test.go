@@ -70,3 +70,22 @@ func TestCeilingOfTheNetwork(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Limits and ceilings are told as people write them, and one that is over another differs
+// from it.
+func TestCeilingsOfLimits(t *testing.T) {
+	c := Ceilings{MemoryBytes: 64 << 20, Pids: 10, CPUPercent: 150}
+	for want, asked := range map[string]supervisor.Limits{
+		"memory of 1.5GiB is over the worker's ceiling of 64MiB: ":        {MemoryBytes: 3 << 29},
+		"memory of 67108865 bytes is over the worker's ceiling of 64MiB:": {MemoryBytes: 64<<20 + 1},
+		"memory of infinity is over the worker's ceiling of 64MiB: ":      {MemoryBytes: supervisor.Unlimited},
+		"pids of 11 is over the worker's ceiling of 10: ":                 {Pids: 11},
+		"cpu of infinity is over the worker's ceiling of 150%: ":          {CPUPercent: supervisor.Unlimited},
+		"cpu of 151% is over the worker's ceiling of 150%: ":              {CPUPercent: 151},
+	} {
+		limits := asked.Over(supervisor.Limits{MemoryBytes: 1, Pids: 1, CPUPercent: 1})
+		if err := c.Check(supervisor.Request{Limits: limits}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
