@@ -315,8 +315,7 @@ func (f *Fleet) Close() error {
 	close(f.closed)
 	f.tasks.Wait()
 	if f.conn != nil {
-		_ = f.conn.FlushTimeout(time.Second) // the last acknowledgements, which workers can do without
-		f.conn.Close()
+		_ = link.Close(f.conn, time.Second) // behind the last acknowledgements, which workers can do without
 	}
 	if f.config.Host == nil && f.host != nil {
 		return f.host.Close()

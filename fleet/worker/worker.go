@@ -328,8 +328,7 @@ func (w *Worker) close() error {
 	w.leave()
 	for _, conn := range []*nats.Conn{w.control, w.data} {
 		if conn != nil {
-			_ = conn.FlushTimeout(closeWait)
-			conn.Close()
+			_ = link.Close(conn, closeWait)
 		}
 	}
 	w.mu.Lock() // what has come last may still be being taken

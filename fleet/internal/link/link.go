@@ -139,6 +139,16 @@ func Connect(o Options) (*nats.Conn, error) {
 	return nats.Connect(o.URL, options...)
 }
 
+// Close closes a connection once what was sent on it has gone out, which may take wait at
+// most. The error is that it has not: without an engine that is known at once.
+func Close(conn *nats.Conn, wait time.Duration) error {
+	defer conn.Close()
+	if !conn.IsConnected() {
+		return nats.ErrDisconnected
+	}
+	return conn.FlushTimeout(wait)
+}
+
 // staysHere refuses to connect to another machine without TLS: engines name others of their
 // cluster, wherever these are.
 func staysHere(_, address string, _ syscall.RawConn) error {

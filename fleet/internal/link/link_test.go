@@ -1,11 +1,14 @@
 package link
 
 import (
+	"errors"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 )
@@ -38,4 +41,19 @@ func TestPlainConnectionsStayHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = local.Close()
+}
+
+// Nothing is waited for where no engine is there to take it.
+func TestCloseWithoutAnEngine(t *testing.T) {
+	key, err := seal.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := Connect(Options{URL: "nats://127.0.0.1:1", Key: key, Logger: hclog.NewNullLogger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Close(conn, time.Hour); !errors.Is(err, nats.ErrDisconnected) || !conn.IsClosed() {
+		t.Errorf("%v, closed: %t", err, conn.IsClosed())
+	}
 }
