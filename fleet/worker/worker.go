@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -84,7 +85,9 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	if _, err := sandbox.Uptime(); err != nil {
 		return err
 	}
-	if w.key, err = seal.ReadFile(w.config.KeyFile); err != nil {
+	if w.key, err = seal.ReadFile(w.config.KeyFile); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; make it with toolhost fleet key %s, or correct the path", err, w.config.KeyFile)
+	} else if err != nil {
 		return err
 	}
 	if err := w.makeCurve(); err != nil {

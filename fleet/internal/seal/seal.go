@@ -5,7 +5,9 @@ package seal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/nats-io/nkeys"
@@ -13,6 +15,7 @@ import (
 
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/internal/atomicfile"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Kind is what a signature is for: one of another kind does not count.
@@ -79,10 +82,14 @@ func ReadFile(path string) (*Key, error) {
 	return key, err
 }
 
-// WriteFile keeps the key in a new file of mode 0600.
+// WriteFile keeps the key in a new file of mode 0600, in a folder that must exist.
 func (k *Key) WriteFile(path string) error {
-	if err := atomicfile.Write(path, append(k.seed, '\n'), atomicfile.Options{New: true}); err != nil {
-		return fmt.Errorf("cannot write the fleet's key: %w", err)
+	err := atomicfile.Write(path, append(k.seed, '\n'), atomicfile.Options{New: true})
+	switch dir := filepath.Dir(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("cannot write the fleet's key %s: there is no folder %s: make it with mkdir -m 700, or correct the path", path, dir)
+	case err != nil:
+		return fmt.Errorf("cannot write the fleet's key %s: %w", path, text.Cause(err))
 	}
 	return nil
 }
