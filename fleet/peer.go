@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/internal/place"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // peer is a worker, as this caller knows it. Fields are guarded by Fleet.mu.
@@ -335,16 +336,15 @@ func lacking(want place.Want) string {
 	if len(want) == 0 {
 		return "none that takes calls is there: toolhost doctor --fleet says what to do"
 	}
-	var labels, flags []string
+	var flags []string
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		labels = append(labels, name+"="+want[name])
 		flag := "--label " + name + "=" + want[name]
 		if name == place.NameLabel {
 			flag = "--name " + want[name]
 		}
 		flags = append(flags, flag)
 	}
-	return fmt.Sprintf("none that takes calls has %s: start one with toolhost worker %s", strings.Join(labels, " and "), strings.Join(flags, " "))
+	return fmt.Sprintf("none that takes calls has %s: start one with toolhost worker %s", text.Labels(want), strings.Join(flags, " "))
 }
 
 // stateName is the state as people see it. A worker that goes on for other callers has

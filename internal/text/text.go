@@ -4,6 +4,7 @@ package text
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -46,6 +47,15 @@ func Holds(s, said string) bool { return strings.Contains(s, strings.TrimSuffix(
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
+}
+
+// Labels are written as NAME=VALUE, by name, with "and" between.
+func Labels(of map[string]string) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, name+"="+of[name])
+	}
+	return strings.Join(list, " and ")
 }
 
 // unreached are the words of programs that have not reached somebody.

@@ -31,6 +31,14 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+func TestLabels(t *testing.T) {
+	for want, of := range map[string]map[string]string{"": nil, "a=b": {"a": "b"}, "a= and b=c=d": {"b": "c=d", "a": ""}} {
+		if got := Labels(of); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestCause(t *testing.T) {
 	want := errors.New("why")
 	for _, err := range []error{want, &fs.PathError{Err: want}, &os.LinkError{Err: want}, &os.SyscallError{Err: want}} {

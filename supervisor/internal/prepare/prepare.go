@@ -9,13 +9,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
 	"github.com/toolhost/toolhost/supervisor/internal/mask"
@@ -121,11 +121,7 @@ func (n *preparation) checkWhere() error {
 	if len(n.Request.Where) == 0 || n.Describes() {
 		return nil
 	}
-	var labels []string
-	for _, name := range slices.Sorted(maps.Keys(n.Request.Where)) {
-		labels = append(labels, name+"="+n.Request.Where[name])
-	}
-	return outcome.Refuse(api.StatusPolicyViolation, api.ReasonPolicy, fmt.Errorf("it is for a worker with %s, and there is no fleet here: have a daemon make the call that has fleet in its configuration (toolhost serve, toolhost call), or take where out of the tool's entry", strings.Join(labels, " and ")))
+	return outcome.Refuse(api.StatusPolicyViolation, api.ReasonPolicy, fmt.Errorf("it is for a worker with %s, and there is no fleet here: have a daemon make the call that has fleet in its configuration (toolhost serve, toolhost call), or take where out of the tool's entry", text.Labels(n.Request.Where)))
 }
 
 // bound settles the limits, once for all that enforces or shows them.
