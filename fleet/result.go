@@ -32,7 +32,7 @@ func (c *remote) end(ctx context.Context) {
 		case c.failed == nil && c.aborted == 0 && c.mayRunHere() && !c.turnedAway:
 			c.runsHere(ctx, func() {})
 		default:
-			r := c.noWorker()
+			r := c.startedNowhere()
 			r.Timing.QueueMs += (now() - c.began).Milliseconds()
 			c.finish(r)
 		}
@@ -143,9 +143,9 @@ func whyLost(worker string, reason api.Reason) string {
 	return "its worker " + worker + " has not kept to the protocol"
 }
 
-// noWorker is the result of a call that no worker took: where all refuse it for what it is,
-// as the last of them has it.
-func (c *remote) noWorker() *api.Result {
+// startedNowhere is the result of a call that failed, was aborted, or was taken by no worker:
+// where all refuse it for what it is, as the last of them has it.
+func (c *remote) startedNowhere() *api.Result {
 	switch {
 	case c.failed != nil:
 		return c.failed
