@@ -244,6 +244,7 @@ func notStarted(r supervisor.Request, status api.Status, reason api.Reason, what
 		CallID: r.ID, Tool: r.ToolName(), Status: status, Reason: reason,
 		Message: fmt.Sprintf("%s Tool %q %s. %s", prefix, r.ToolName(), what, changedNothing),
 	}.Result()
+	result.Timing.Profile = budget.ToolCall // the only one of calls that may go to workers
 	if status != api.StatusCancelled {
 		result.ToolError = &api.ToolError{Kind: "error", Message: what}
 	}
@@ -264,6 +265,8 @@ func failedHere(r supervisor.Request, reason api.Reason, err error) *api.Result 
 
 // refusedByName is the result of a call that must go to a worker and uses what none can do.
 func refusedByName(r supervisor.Request, stays []string) *api.Result {
-	return notStarted(r, api.StatusPolicyViolation, api.ReasonPolicy,
+	result := notStarted(r, api.StatusPolicyViolation, api.ReasonPolicy,
 		fmt.Sprintf("was not called: it is to run on a worker, and no worker can do this: %s", strings.Join(stays, "; ")))
+	result.Timing.Profile = "" // it may be the host's own that keeps the call there
+	return result
 }
