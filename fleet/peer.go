@@ -213,15 +213,23 @@ func (f *Fleet) shown(p *peer) bool {
 	return !p.beat.Leaving && !f.removed[p.name] && p.watch.Silent(p.since, now()) < forgetAfter
 }
 
-// mayReturn says whether a worker fits that is only not heard just now, for less than its
-// lease.
+// returns says whether a worker would take calls if it were heard again: one that has left,
+// unless somebody has drained it, may be about to be started again.
+func (p *peer) returns(life string) bool {
+	if p.beat.Leaving {
+		return p.drain != p.epoch && len(p.beat.Drains) == 0
+	}
+	told := p.toldState(life)
+	return told == place.Taking || told == place.Suspect && !p.cut
+}
+
+// mayReturn says whether a worker fits that is not heard just now, or has left, for less than
+// its lease.
 func (f *Fleet) mayReturn(want place.Want) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.peers {
-		told := p.toldState(f.life)
-		takes := told == place.Taking || told == place.Suspect && !p.cut
-		if takes && f.shown(p) && p.watch.Silent(p.since, now()) < p.lease() && want.Fits(p.place(f.life)) {
+		if p.returns(f.life) && !f.removed[p.name] && p.watch.Silent(p.since, now()) < p.lease() && want.Fits(p.place(f.life)) {
 			return true
 		}
 	}

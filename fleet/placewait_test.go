@@ -4,11 +4,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/worker"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // Calls for which no worker has a place wait for one, in the order in which they began, as
@@ -56,6 +61,66 @@ func TestCallsWaitForAWorkerThatComesBack(t *testing.T) {
 	h.work("w1", h.oneSlot)
 	h.runs("b")
 	h.ends("b", b, "w1")
+}
+
+// left starts a worker with a long lease and ends it, after what is done before.
+func (h *held) left(name string, before func(*worker.Worker)) {
+	h.t.Helper()
+	w := h.work(name, h.leased)
+	before(w)
+	if err := w.Close(); err != nil {
+		h.t.Fatal(err)
+	}
+	wait.Until(h.t, name+" has left", func() bool {
+		left, _ := h.fleet.Gone()
+		return slices.Contains(left, name)
+	})
+}
+
+func (h *held) leased(c *worker.Config) {
+	h.oneSlot(c)
+	c.Lease = time.Minute
+}
+
+// A new call waits as well for a worker that has left and may be started again, and ends as
+// one that never started, with its profile, when it is aborted.
+func TestNewCallsWaitForAWorkerThatHasLeft(t *testing.T) {
+	t.Parallel()
+	h := &held{newWorld(t, "w1"), t.TempDir()}
+	h.left("w1", func(*worker.Worker) {})
+	b, c := h.start("b"), h.start("c")
+	h.wait(2)
+	c.Abort(api.ReasonUser)
+	await(t, c.Done())
+	if got := c.Result(); got.Status != api.StatusCancelled || got.Timing.Profile != budget.ToolCall {
+		t.Errorf("%s %+v", got.Message, got.Timing)
+	}
+	h.work("w1", h.leased)
+	h.runs("b")
+	h.ends("b", b, "w1")
+}
+
+// No call waits for a worker that somebody has drained or removed.
+func TestNoCallWaitsForAWorkerThatIsNotToReturn(t *testing.T) {
+	t.Parallel()
+	for _, drained := range []bool{true, false} {
+		t.Run(map[bool]string{true: "drained", false: "removed"}[drained], func(t *testing.T) {
+			h := &held{newWorld(t, "w1"), t.TempDir()}
+			h.left("w1", func(w *worker.Worker) {
+				if drained {
+					h.fleet.Drain("w1")
+					await(t, w.DrainAsked())
+				}
+			})
+			if !drained {
+				h.fleet.Remove("w1")
+			}
+			got := h.call(h.request("a"))
+			if got.Status != api.StatusOverloaded || got.Timing.Profile != budget.ToolCall || !strings.Contains(got.Message, "none that takes calls") {
+				t.Errorf("%s %+v", got.Message, got.Timing)
+			}
+		})
+	}
 }
 
 // A call that waits for a worker says so from the beginning, and starts when it has one.
