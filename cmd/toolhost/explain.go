@@ -82,8 +82,10 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 func (k *app) explain(entry config.Tool, r supervisor.Request) (*supervisor.Explanation, error) {
 	where, files, dir := r.Where, r.Sandbox, r.Dir
 	r.Where = nil
-	if r.Command != nil && k.loaded.OnWorkersOnly(entry) { // which have it
-		r.SHA256, r.Command = "", &supervisor.Command{Argv: []string{"true"}}
+	if r.Command != nil && k.loaded.OnWorkersOnly(entry) { // which have it: one without a name is not looked for
+		command := *r.Command
+		command.Argv = []string{""}
+		r.SHA256, r.Command = "", &command
 	}
 	if len(where) == 0 || files == nil {
 		return k.host.Explain(context.Background(), r)
