@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -34,10 +33,17 @@ turn that runs nothing has one line without a call. Processes that wait for call
 		if asJSON {
 			return present.JSON(cmd.OutOrStdout(), list, false)
 		}
-		return errors.Join(printTurns(cmd.OutOrStdout(), list.Turns, time.Now()), printPrestarted(cmd.OutOrStdout(), list.Prestarted))
+		return printRunning(cmd.OutOrStdout(), list, time.Now())
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what GET /api/turns/active answers")
 	return cmd
+}
+
+func printRunning(w io.Writer, list api.Turns, now time.Time) error {
+	if err := printTurns(w, list.Turns, now); err != nil {
+		return err
+	}
+	return printPrestarted(w, list.Prestarted)
 }
 
 func printTurns(w io.Writer, turns []api.Turn, now time.Time) error {
