@@ -31,6 +31,21 @@ func TestSpill(t *testing.T) {
 	}
 }
 
+// Where a result has all of what a command's output was read as, nothing is said of a file
+// that has less.
+func TestSpillOfWhatIsKeptWhole(t *testing.T) {
+	host := newHost(t, supervisor.Config{SpillDir: t.TempDir()})
+	for kept, want := range map[int64]int{600: 1, 1500: 0} {
+		r := scripted(t, "printf '%.1s\\n' $(seq 1000)") // 2000 bytes, half of which are content
+		r.Limits = supervisor.Limits{OutputBytes: kept, SpillBytes: 512}
+		result := call(t, host, r)
+		wantStatus(t, result, api.StatusOK)
+		if len(result.Warnings) != want || (result.Output.Stdout.SpillPath != "") != (want > 0) {
+			t.Errorf("%d bytes kept: warnings %q, file %q", kept, result.Warnings, result.Output.Stdout.SpillPath)
+		}
+	}
+}
+
 // All files of calls together are bounded: the oldest go, and what is not a call's stays.
 func TestSpillsInAllAreBounded(t *testing.T) {
 	dir := t.TempDir()

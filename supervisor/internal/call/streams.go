@@ -182,6 +182,9 @@ func (s *streams) fill(r *api.Result, whole, ran bool) {
 	stdout, stderr := s.kept()
 	r.Output.Stdout, r.Output.Stderr = stdout.StreamOutput, stderr.StreamOutput
 	if s.call.p.Reader != nil {
+		if whole && r.Output.Content.DroppedBytes == 0 && stdout.SpillError != "" { // the result has more than the file
+			stdout.SpillPath, stdout.SpillError = "", ""
+		}
 		r.Output.Stdout = api.StreamOutput{SpillPath: stdout.SpillPath} // the rest is content
 	}
 	for path, problem := range map[string]string{stdout.SpillPath: stdout.SpillError, stderr.SpillPath: stderr.SpillError} {
