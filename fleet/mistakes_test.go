@@ -67,6 +67,23 @@ func TestMistakesOfWorkersAreLogged(t *testing.T) {
 	}
 }
 
+// A worker that wants TLS of an engine that has none says what to do.
+func TestAnEngineWithoutTLS(t *testing.T) {
+	t.Parallel()
+	w, log := newWorld(t, "w1"), &lines{}
+	opened, err := worker.Open(t.Context(), worker.Config{
+		Name: "w1", URL: "tls://" + w.engine.Address(), KeyFile: w.workers["w1"], Callers: []string{w.key.Public()},
+		Dir: filepath.Join(w.dir, "run"), Slots: 1, Logger: hclog.New(&hclog.LoggerOptions{Output: log}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "it says what to do", func() bool { return log.count("the engine has no TLS: give it a certificate") > 0 })
+	if err := opened.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A worker that has another one's name, but not its key, is told that alone: to end one of
 // the two could end the other.
 func TestANameOfAnotherWorker(t *testing.T) {

@@ -48,7 +48,8 @@ type Options struct {
 }
 
 // Remedies say what to do where the engine does not know the party's key, does not give it the
-// rights of its part, or has a certificate that the party does not trust.
+// rights of its part, or has a certificate that the party does not trust. Where it has none at
+// all that is the same for all parties.
 type Remedies struct{ Key, Rights, CA string }
 
 // Of is the remedy for an error, or empty.
@@ -57,6 +58,8 @@ func (r Remedies) Of(err error) string {
 	switch {
 	case untrusted:
 		return r.CA
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return "the engine has no TLS: give it a certificate (fleet: {cert: FILE, certKey: FILE}), or connect from its own machine with nats://HOST:PORT"
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return r.Rights
 	case strings.Contains(strings.ToLower(err.Error()), nats.AUTHORIZATION_ERR): // as the engine writes it
