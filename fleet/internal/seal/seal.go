@@ -64,6 +64,9 @@ func ReadFile(path string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the fleet's key: %w", err)
 	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("the fleet's key %s is not a regular file: give one that toolhost fleet key has made", path)
+	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("the fleet's key %s has mode %04o, and others may use it: chmod 600 it", path, info.Mode().Perm())
 	}
