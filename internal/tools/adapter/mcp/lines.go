@@ -36,6 +36,9 @@ type received struct {
 	id     json.RawMessage // of a request, as it is written: jsonrpc.ID rounds numbers
 }
 
+// byteOrderMark begins what some runtimes write in UTF-8; in JSON it has no place.
+var byteOrderMark = []byte("\uFEFF")
+
 // lines reads the messages in a server's stdout, one a line, and passes over other lines.
 // The SDK's transport would give up at the first of them.
 type lines struct {
@@ -43,6 +46,7 @@ type lines struct {
 	stray  func(line []byte)
 	ready  []received // of a batch
 	strays int        // since the last message
+	begun  bool       // a line was read
 }
 
 func newLines(from io.Reader, stray func([]byte)) *lines {
@@ -53,6 +57,9 @@ func newLines(from io.Reader, stray func([]byte)) *lines {
 func (l *lines) next() (received, error) {
 	for len(l.ready) == 0 {
 		line, err := l.line()
+		if !l.begun {
+			line, l.begun = bytes.TrimPrefix(line, byteOrderMark), true
+		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			l.ready = split(line)
 		}

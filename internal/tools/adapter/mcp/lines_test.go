@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -54,5 +55,19 @@ func TestStrays(t *testing.T) {
 	}
 	if _, err := l.next(); !errors.Is(err, errStrays) || strays != 3*maxStrays {
 		t.Errorf("%d lines were passed over: %v", strays, err)
+	}
+}
+
+// A byte order mark before the first message belongs to none; one before another line makes
+// that no message, and the note on it says so.
+func TestByteOrderMarks(t *testing.T) {
+	const answer = "\uFEFF" + `{"jsonrpc":"2.0","id":7,"result":{}}` + "\n"
+	var strays []string
+	l := newLines(strings.NewReader(answer+answer), func(line []byte) { strays = append(strays, strayNote(line)) })
+	if next, err := l.next(); err != nil || next.Message == nil {
+		t.Errorf("the first line: %v, %v", next, err)
+	}
+	if _, err := l.next(); !errors.Is(err, io.EOF) || len(strays) != 1 || !strings.Contains(strays[0], "with a byte order mark") {
+		t.Errorf("the second line: %v, noted %q", err, strays)
 	}
 }

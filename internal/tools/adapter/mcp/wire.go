@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,15 +87,20 @@ func newStream() *exchange { return &exchange{done: make(chan struct{}), stream:
 
 // newWire begins to read; nothing may be sent before.
 func newWire(p *process, s *session) *wire {
-	stray := func(line []byte) {
-		s.notes.add("wrote to stdout what is not a message: " + text.Begin(string(line), 200))
-	}
 	w := &wire{
-		in: newLines(nowait.NewReader(p.stdout), stray), process: p, note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
+		in: newLines(nowait.NewReader(p.stdout), func(line []byte) { s.notes.add(strayNote(line)) }), process: p, note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
 		asked: map[jsonrpc.ID]*exchange{}, calls: map[string]*call{}, requests: map[string]context.CancelFunc{},
 	}
 	go w.read()
 	return w
+}
+
+// strayNote says why a line is not a message.
+func strayNote(line []byte) string {
+	if rest, marked := bytes.CutPrefix(line, byteOrderMark); marked {
+		return "began a line that is not the first of its stdout with a byte order mark, so that it is not a message: " + text.Begin(string(rest), 200)
+	}
+	return "wrote to stdout what is not a message: " + text.Begin(string(line), 200)
 }
 
 // read takes messages until there are no more.
