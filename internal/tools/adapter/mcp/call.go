@@ -74,9 +74,13 @@ func (s *session) call(ctx context.Context, method string, p params, out *plugin
 		c.fields = nil
 		_ = json.Unmarshal(result, &c.fields)
 		more := wanted(c.fields)
-		switch {
-		case more == nil:
+		if more == nil {
 			return c, result, true, nil
+		}
+		if wrong := more.wrong(method); wrong != "" {
+			return c, nil, true, s.failure(plugin.BrokeProtocol, wrong, nil)
+		}
+		switch {
 		case plugin.TakesRounds(ctx):
 			if len(result) > maxPartBytes {
 				return c, nil, true, s.failure(plugin.BrokeProtocol, "asks for more than can be passed on", nil)

@@ -3,9 +3,14 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/plugin"
 )
 
@@ -33,6 +38,51 @@ func wanted(result map[string]json.RawMessage) *input {
 		}
 	}
 	return &in
+}
+
+// mayAsk are the requests that a server may answer by asking for something.
+var mayAsk = []string{callTool, getPrompt, readResource}
+
+// wrong says why nobody can be asked for this in answer to a request; empty if somebody can.
+func (in *input) wrong(method string) string {
+	if !slices.Contains(mayAsk, method) {
+		return fmt.Sprintf("answered %s by asking for input (input_required), as only %s may be answered", text.Begin(method, 100), strings.Join(mayAsk, ", "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(in.InputRequests)) {
+		if err := in.InputRequests[key].fits(); err != nil {
+			return fmt.Sprintf("asked for input that cannot be passed on: inputRequests.%s.%v", text.Begin(key, 100), err)
+		}
+	}
+	return ""
+}
+
+// fits says why it is not a request that clients answer.
+func (r clientRequest) fits() error {
+	switch r.Method {
+	case methodElicit:
+		return elicitationFits(r.Params)
+	case methodSample:
+		return sampleFits(r.Params)
+	case methodRoots:
+		return nil
+	}
+	return fmt.Errorf("method must be %s, %s or %s, not %q", methodElicit, methodSample, methodRoots, text.Begin(r.Method, 100))
+}
+
+// elicitationFits says why params are not those of a question to a human.
+func elicitationFits(raw json.RawMessage) error {
+	if !strings.HasPrefix(string(raw), "{") {
+		return errors.New("params must be an object")
+	}
+	var p elicitation
+	err := json.Unmarshal(raw, &p)
+	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+		return fmt.Errorf("params.%s cannot be a %s", wrong.Field, wrong.Value)
+	}
+	if len(p.Message) > maxPromptBytes || len(p.RequestedSchema) > maxQuestionSchema {
+		return fmt.Errorf("params are too large: message may have %d bytes, and requestedSchema %d", maxPromptBytes, maxQuestionSchema)
+	}
+	return err
 }
 
 // idleRound is how long a server that asks for nothing, and wants to be asked

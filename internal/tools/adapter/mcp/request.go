@@ -11,13 +11,14 @@ import (
 
 // Requests that hosts may make beside calls of tools.
 const (
+	getPrompt    = "prompts/get"
 	readResource = "resources/read"
 	subscribe    = "resources/subscribe"
 	unsubscribe  = "resources/unsubscribe"
 	rootsChanged = "notifications/roots/list_changed"
 )
 
-var taken = []string{"prompts/get", readResource, "completion/complete", subscribe, unsubscribe, rootsChanged}
+var taken = []string{getPrompt, readResource, "completion/complete", subscribe, unsubscribe, rootsChanged}
 
 // Request implements plugin.Requester.
 func (a *adapter) Request(ctx context.Context, method string, raw json.RawMessage, out *plugin.Output) (json.RawMessage, error) {
