@@ -1,4 +1,4 @@
-// Package fifo says what a pipe holds.
+// Package fifo says what a pipe holds, and whether somebody can read that.
 package fifo
 
 import (
@@ -18,4 +18,26 @@ func Held(pipe syscall.RawConn, call func(trap, fd, request, result uintptr) (r1
 		err = os.NewSyscallError("ioctl", failed)
 	}
 	return int(bytes), err
+}
+
+// pollFd is that of poll(2), which reports an error at the end of a pipe that has no other.
+type pollFd struct {
+	fd              int32
+	events, revents int16
+}
+
+const pollErr = 0x8
+
+// Unheard says whether nobody can read any more what is written to a pipe.
+func Unheard(pipe syscall.RawConn) (is bool, err error) {
+	now, failed := syscall.Timespec{}, syscall.Errno(0)
+	err = pipe.Control(func(fd uintptr) {
+		one := pollFd{fd: int32(fd)}
+		_, _, failed = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&one)), 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+		is = one.revents&pollErr != 0
+	})
+	if err == nil && failed != 0 {
+		err = os.NewSyscallError("ppoll", failed)
+	}
+	return is && err == nil, err
 }

@@ -28,3 +28,30 @@ func TestHeld(t *testing.T) {
 		t.Error("no error for a closed pipe")
 	}
 }
+
+func TestUnheard(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	pipe, err := w.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = w.WriteString("hello")
+	if is, err := Unheard(pipe); is || err != nil {
+		t.Errorf("with a reader: %v, %v", is, err)
+	}
+	r.Close()
+	if is, err := Unheard(pipe); !is || err != nil {
+		t.Errorf("without one: %v, %v", is, err)
+	}
+	if n, err := Held(pipe, syscall.Syscall); n != 5 || err != nil {
+		t.Errorf("it holds %d bytes, %v", n, err)
+	}
+	w.Close()
+	if is, err := Unheard(pipe); is || err == nil {
+		t.Error("a closed pipe is said to be unheard")
+	}
+}

@@ -104,7 +104,8 @@ func (s *session) call(ctx context.Context, method string, p params, out *plugin
 func (s *session) exchange(c *call, method string, p params) (answer *jsonrpc.Response, asked bool, err error) {
 	e, asked, err := s.wire.roundTrip(c.ctx, method, p, func(e *exchange) { s.cancelled(c, e) })
 	if err != nil {
-		return nil, asked, s.unanswered(c, err)
+		err = s.unanswered(c, err)
+		return nil, asked && !s.wire.unread(e), err
 	}
 	c.mended = e.mended
 	return e.answer, true, nil

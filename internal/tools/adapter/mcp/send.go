@@ -58,9 +58,11 @@ func idKey(id json.RawMessage) string {
 
 // put writes; writing is locked.
 func (w *wire) put(line []byte) error {
-	_, err := w.process.stdin.Write(line)
+	n, err := w.process.stdin.Write(line)
+	w.sent += int64(n)
 	if err != nil {
 		w.writeFailed.Store(true)
+		w.countUnread()
 		w.close()
 	}
 	return err
@@ -74,6 +76,7 @@ func (w *wire) try(line []byte) (rest []byte) {
 	}
 	_ = raw.Write(func(fd uintptr) bool {
 		if n, err := nowait.Write(int(fd), line); err == nil {
+			w.sent += int64(n)
 			line = line[n:]
 		}
 		return true
@@ -114,6 +117,7 @@ func (w *wire) request(e *exchange, method string, params any) error {
 	}
 	w.writing.Lock()
 	defer w.writing.Unlock()
+	w.begins(e)
 	return w.unlessAsked(e, w.put(line))
 }
 
@@ -126,6 +130,7 @@ func (w *wire) ask(e *exchange, method string, params any) (sent <-chan error, e
 	}
 	locked := w.writing.TryLock()
 	if locked {
+		w.begins(e)
 		if line = w.try(line); len(line) == 0 {
 			w.writing.Unlock()
 			return nil, nil
@@ -135,6 +140,7 @@ func (w *wire) ask(e *exchange, method string, params any) (sent <-chan error, e
 	go func() {
 		if !locked {
 			w.writing.Lock()
+			w.begins(e)
 		}
 		defer w.writing.Unlock()
 		later <- w.unlessAsked(e, w.put(line))
@@ -146,7 +152,7 @@ var errNoAnswer = errors.New("the MCP server has not answered")
 
 // roundTrip makes a request and waits for its answer. At the end of ctx it calls late,
 // which may wait for the answer some more. asked is false where the server was certainly
-// not asked.
+// not asked. e is there also without an answer, unless the request could not be made.
 func (w *wire) roundTrip(ctx context.Context, method string, p params, late func(*exchange)) (e *exchange, asked bool, err error) {
 	e = newExchange()
 	defer w.forget(e)
@@ -169,7 +175,7 @@ func (w *wire) roundTrip(ctx context.Context, method string, p params, late func
 		}
 		answer, asked := w.result(e)
 		if answer == nil {
-			return nil, asked, errNoAnswer
+			return e, asked, errNoAnswer
 		}
 		return e, true, nil // which changes no more
 	}

@@ -172,7 +172,7 @@ func (a *adapter) calling(name string) function {
 }
 
 // call calls a tool by its safe name. A server that turns out to be gone before
-// it was asked is started once more.
+// it has read any of that is started once more.
 func (a *adapter) call(ctx context.Context, name string, arguments json.RawMessage, out *plugin.Output) (json.RawMessage, error) {
 	if !json.Valid(arguments) {
 		return nil, &plugin.InvalidArgumentsError{Err: errors.New("they are not JSON")}
@@ -184,15 +184,20 @@ func (a *adapter) call(ctx context.Context, name string, arguments json.RawMessa
 		if err != nil {
 			return nil, err
 		}
-		own, err := s.ownName(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		structured, asked, err := s.callTool(ctx, own, arguments, out)
+		structured, asked, err := s.callByName(ctx, name, arguments, out)
 		if err == nil || asked || attempt == 2 || ctx.Err() != nil {
 			return structured, err
 		}
 	}
+}
+
+// callByName is callTool for a safe name, which may have to be looked up.
+func (s *session) callByName(ctx context.Context, name string, arguments json.RawMessage, out *plugin.Output) (structured json.RawMessage, asked bool, err error) {
+	own, err := s.ownName(ctx, name)
+	if err != nil {
+		return nil, !s.over(), err
+	}
+	return s.callTool(ctx, own, arguments, out)
 }
 
 // session is the server, ready for calls.

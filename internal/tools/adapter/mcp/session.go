@@ -135,6 +135,7 @@ func (s *session) live(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	kind, what := s.verdict()
+	s.wire.settle()
 	return s.failure(kind, what, nil)
 }
 

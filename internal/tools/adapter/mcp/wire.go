@@ -50,6 +50,7 @@ type wire struct {
 	in      *lines
 	process *process
 	writing sync.Mutex // held while a line is written, however long that takes
+	sent    int64      // bytes; writing guards it
 	note    func(string)
 	// serve answers a request of the server's, on a goroutine of its own; announce
 	// takes notifications that no call waits for.
@@ -63,6 +64,8 @@ type wire struct {
 	closedHere, writeFailed atomic.Bool
 
 	mu       sync.Mutex
+	gone     bool                     // nobody can read what is sent
+	heard    int64                    // how much of that somebody has read, once nobody can
 	asked    map[jsonrpc.ID]*exchange // without an answer
 	calls    map[string]*call         // by progress token
 	tokens   int
@@ -78,7 +81,8 @@ type exchange struct {
 	// Guarded by the wire's mu.
 	id     jsonrpc.ID // invalid if it was not sent
 	answer *jsonrpc.Response
-	mended int // bytes of the answer that are not UTF-8
+	mended int   // bytes of the answer that are not UTF-8
+	begins int64 // at which byte of what was sent
 }
 
 func newExchange() *exchange { return &exchange{done: make(chan struct{})} }
