@@ -1,8 +1,12 @@
 package directory
 
 import (
+	"encoding/json"
 	"testing"
 
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -107,5 +111,18 @@ func TestTemplatesLeadBack(t *testing.T) {
 	}
 	if len(templates) != 7 || len(problems) != 3 {
 		t.Errorf("%d templates, %v", len(templates), problems)
+	}
+}
+
+// A resource whose size is written as a float is listed, with it if it is whole.
+func TestSizesAreWhole(t *testing.T) {
+	for size, want := range map[string]string{`1024.0`: `1024`, `1e3`: `1000`, `9007199254740993`: `9007199254740993`, `1.5`: ``, `"12"`: ``, `1e300`: ``, `null`: ``} {
+		s := serverOf("a", nil, nil)
+		s.Offers.Resources = [][]byte{[]byte(`{"name":"r","uri":"x:1","size":` + size + `}`)}
+		listing, _ := New([]catalog.Server{s}).List()
+		fields := object.Of([]byte(listing.Resources["x:1"]))
+		if got := string(fields["size"]); got != want || fields == nil || json.Unmarshal([]byte(listing.Resources["x:1"]), new(mcpsdk.Resource)) != nil {
+			t.Errorf("%s: %s", size, listing.Resources["x:1"])
+		}
 	}
 }

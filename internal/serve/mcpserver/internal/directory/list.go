@@ -37,7 +37,7 @@ func (d Directory) List() (l Listing, problems []error) {
 			if shown != uri {
 				problems = append(problems, fmt.Errorf("resource %s of %s (%s) is offered as %s: another server has its URI", uri, s.Entry.Name, s.Entry.Source, shown))
 			}
-			l.Resources[shown] = string(object.With(named(raw, uri), "uri", shown))
+			l.Resources[shown] = string(object.With(sized(named(raw, uri)), "uri", shown))
 		}
 		for _, raw := range s.Offers.GetTemplates() {
 			uri := object.Text(raw, "uriTemplate")

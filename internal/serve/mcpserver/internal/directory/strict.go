@@ -2,6 +2,8 @@ package directory
 
 import (
 	"encoding/json"
+	"math"
+	"strconv"
 
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/object"
 )
@@ -47,4 +49,27 @@ func named(raw json.RawMessage, uri string) json.RawMessage {
 		return object.With(raw, "name", uri)
 	}
 	return raw
+}
+
+// sized is a resource whose size, if it has one, is written as clients read it: a server may
+// count in floats. One that is not a whole number is left out.
+func sized(raw json.RawMessage) json.RawMessage {
+	return object.Edited(raw, func(name string, value json.RawMessage) json.RawMessage {
+		if name == "size" {
+			return whole(value)
+		}
+		return value
+	})
+}
+
+// whole is a number written without a fraction; nil if it has one, or is too large to have none.
+func whole(value json.RawMessage) json.RawMessage {
+	var number float64
+	if json.Unmarshal(value, new(int64)) == nil {
+		return value
+	}
+	if json.Unmarshal(value, &number) != nil || number != math.Trunc(number) || math.Abs(number) > 1<<53 {
+		return nil
+	}
+	return strconv.AppendInt(nil, int64(number), 10)
 }
