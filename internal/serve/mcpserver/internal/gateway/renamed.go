@@ -43,6 +43,39 @@ func renamedIn(raw json.RawMessage, rename func(string) string) json.RawMessage 
 	return object.With(raw, "_meta", meta)
 }
 
+// renamedParts is a block with such a _meta, of its own and of the resource in it.
+func renamedParts(block json.RawMessage, rename func(string) string) json.RawMessage {
+	inner := object.Edited(block, func(name string, value json.RawMessage) json.RawMessage {
+		if name == "resource" {
+			return renamedIn(value, rename)
+		}
+		return value
+	})
+	return renamedIn(inner, rename)
+}
+
+// renamedContent is a block with all URIs that clients know: its own, those of the resource in
+// it, and those of pages.
+func renamedContent(block json.RawMessage, rename func(string) string) json.RawMessage {
+	return object.Edited(renamedParts(block, rename), func(name string, value json.RawMessage) json.RawMessage {
+		if name == "resource" {
+			return object.Edited(value, renamedURI(rename))
+		}
+		return renamedURI(rename)(name, value)
+	})
+}
+
+// renamedURI changes the fields of that name.
+func renamedURI(rename func(string) string) func(string, json.RawMessage) json.RawMessage {
+	return func(name string, value json.RawMessage) json.RawMessage {
+		var uri string
+		if name == "uri" && json.Unmarshal(value, &uri) == nil {
+			value, _ = json.Marshal(rename(uri)) // text always can be
+		}
+		return value
+	}
+}
+
 // Renamed gives the links, resources and pages in a result of an entry's tool the URIs that
 // clients know.
 func (o *offers) Renamed(entry string, r *api.Result) *api.Result {
@@ -56,7 +89,7 @@ func (o *offers) Renamed(entry string, r *api.Result) *api.Result {
 		if c.URI != "" {
 			c.URI = rename(c.URI)
 		}
-		c.Extra = renamedIn(c.Extra, rename)
+		c.Extra = renamedParts(c.Extra, rename)
 		own.Content = append(own.Content, c)
 	}
 	return &own

@@ -106,22 +106,15 @@ func decodeAnswer(r *api.Result, field string, into any) error {
 func (o *offers) renamedMessages(entry string, messages json.RawMessage) json.RawMessage {
 	list := []json.RawMessage{}
 	_ = json.Unmarshal(messages, &list) // as getPrompt has just done
-	for i, one := range list {
-		content := object.Of(one)["content"]
-		var said struct {
-			URI      string
-			Resource struct{ URI string }
+	if rename := o.linksOf(entry); rename != nil {
+		for i, one := range list {
+			list[i] = object.Edited(one, func(name string, value json.RawMessage) json.RawMessage {
+				if name == "content" {
+					return renamedContent(value, rename)
+				}
+				return value
+			})
 		}
-		_ = json.Unmarshal(content, &said)
-		switch uri, inner := o.clientURI(entry, said.URI), o.clientURI(entry, said.Resource.URI); {
-		case uri != said.URI:
-			content = object.With(content, "uri", uri)
-		case inner != said.Resource.URI:
-			content = object.With(content, "resource", object.With(object.Of(content)["resource"], "uri", inner))
-		default:
-			continue
-		}
-		list[i] = object.With(one, "content", content)
 	}
 	raw, _ := json.Marshal(list) // of what was decoded from JSON
 	return raw
@@ -150,14 +143,6 @@ func unknownPrompt(name string) error {
 
 // linksOf is how an entry's URIs are written for clients; nil for one of no server.
 func (o *offers) linksOf(entry string) func(string) string { return o.known().Links(entry) }
-
-// clientURI is what clients know a URI of an entry's server by.
-func (o *offers) clientURI(entry, uri string) string {
-	if rename := o.linksOf(entry); rename != nil {
-		return rename(uri)
-	}
-	return uri
-}
 
 // ownerFor resolves a client's URI to the entry whose server has it, and to that server's own
 // URI. Servers whose resources are kept from them are as if they were not there.
@@ -213,7 +198,9 @@ func (o *offers) contentsOf(entry, asked string, c api.Content) json.RawMessage 
 		raw, _ := json.Marshal(map[string]any{"uri": asked, "mimeType": "text/plain", "text": c.Text, "_meta": map[string]any{truncatedKey: true}})
 		return raw
 	}
-	c.URI = o.clientURI(entry, c.URI)
+	if rename := o.linksOf(entry); rename != nil {
+		c.URI, c.Extra = rename(c.URI), renamedParts(c.Extra, rename)
+	}
 	raw, _ := json.Marshal(verbatim.BlockFields(c)["resource"]) // of texts, bytes, and what was decoded from JSON
 	return raw
 }
