@@ -141,7 +141,7 @@ type Answer struct {
 	SameArguments bool   `json:"sameArguments,omitempty" jsonschema:"with always: only calls with the same arguments"`
 	// Unanswered says why nothing was answered, where that is known: then the rest
 	// means nothing but By. It is OutcomeDismissed, OutcomeFailed or, in the
-	// process of the turn, OutcomeTimedOut.
+	// process of the turn, OutcomeTimedOut or OutcomeHeadless.
 	Unanswered string `json:"unanswered,omitempty" jsonschema:"dismissed: a human was asked and said neither yes nor no; failed: nobody could be asked. All else is then left out"`
 	// By is who answered, for the record. It is on no wire: a daemon knows.
 	By string `json:"-"`

@@ -40,7 +40,7 @@ func (one *KeptApproval) mayCover(c approvable) bool {
 // neverApproved says of a call whose tool is not described yet that nothing can approve it.
 func (b *batch) neverApproved(e *entry) bool {
 	c := approvable{owner: b.t.info.Owner, turn: b.t.info.TurnID, session: b.t.lasting, tool: e.call.Tool}
-	return b.t.headless && e.tool.mode() == ModeAsk && (e.tool.Destructive || !b.t.m.config.Approvals.mayHold(c))
+	return b.t.people.headless && e.tool.mode() == ModeAsk && (e.tool.Destructive || !b.t.m.config.Approvals.mayHold(c))
 }
 
 // approvableOf is a call as people approve it. A tool that runs something else by now,

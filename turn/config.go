@@ -163,6 +163,9 @@ type Spec struct {
 	Single bool
 	// Headless says that nobody can be asked: interactions are denied at once.
 	Headless bool
+	// OpensAddresses says that a Headless turn's ClientInteractor can have an address opened all
+	// the same, where a server asks for that.
+	OpensAddresses bool
 	// Waits are how long to wait for humans, by kind, within the bounds that are
 	// configured; what is not in it has the configured time. A Question's own Timeout
 	// comes before these.

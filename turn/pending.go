@@ -60,7 +60,7 @@ func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
 		done(api.OutcomeFailed, api.Answer{By: "no client of MCP"})
 		return
 	}
-	if t.headless && !i.Kind.OfClient() {
+	if t.people.miss(i) {
 		audit := t.interactionEvent(api.AuditRequested, p)
 		audit.Outcome, audit.By, audit.Default = api.OutcomeHeadless, api.OutcomeHeadless, p.Default
 		t.emit(audit, nil)
@@ -79,6 +79,16 @@ func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
 		return
 	}
 	t.raise(p)
+}
+
+// people are those who may be there for a turn: nobody if it is headless, but for a client's
+// human who opens addresses.
+type people struct{ headless, open bool }
+
+// miss says that nobody can be asked this.
+func (p people) miss(i api.Interaction) bool {
+	opening := i.Request != nil && i.Request.URL != ""
+	return p.headless && !i.Kind.OfClient() && !(p.open && opening)
 }
 
 // raised says that a question is before people now.
@@ -185,7 +195,7 @@ func (t *Turn) settle(id string, a api.Answer) error {
 	}
 	switch a.Unanswered {
 	case "":
-	case api.OutcomeDismissed, api.OutcomeFailed, api.OutcomeTimedOut:
+	case api.OutcomeDismissed, api.OutcomeFailed, api.OutcomeTimedOut, api.OutcomeHeadless:
 		t.close(p, a.Unanswered, api.Answer{By: a.By, Refusal: a.Refusal})
 		return nil
 	default:

@@ -86,7 +86,7 @@ func (b *batch) interactions(e *entry, asked inputRequests) (list []api.Interact
 		}
 		i.CallID, i.Tool = e.key, e.call.Tool
 		list = append(list, i)
-		if i.Kind.OfClient() || !b.t.headless {
+		if !b.t.people.miss(i) {
 			of++
 		}
 	}

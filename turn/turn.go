@@ -16,14 +16,14 @@ import (
 
 // Turn is one turn. Its methods may be called from any goroutine.
 type Turn struct {
-	m        *Manager
-	headless bool
-	view     func(Tool) (Tool, bool) // nil shows all
-	most     int                     // turns of its owner at once; 0 for no bound
-	lasting  string                  // the session that approvals can be for
-	room     func() error            // Spec.Room
-	waits    map[api.InteractionKind]time.Duration
-	now      func() time.Time
+	m       *Manager
+	people  people
+	view    func(Tool) (Tool, bool) // nil shows all
+	most    int                     // turns of its owner at once; 0 for no bound
+	lasting string                  // the session that approvals can be for
+	room    func() error            // Spec.Room
+	waits   map[api.InteractionKind]time.Duration
+	now     func() time.Time
 
 	inbox   chan func()
 	done    chan struct{} // closed when the owner has ended
@@ -56,7 +56,7 @@ type Turn struct {
 
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
-		m: m, headless: spec.Headless, single: spec.Single, view: spec.View, most: spec.Most, room: spec.Room, lasting: cmp.Or(spec.ApprovalSession, spec.SessionID), waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
+		m: m, people: people{spec.Headless, spec.OpensAddresses}, single: spec.Single, view: spec.View, most: spec.Most, room: spec.Room, lasting: cmp.Or(spec.ApprovalSession, spec.SessionID), waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
 		pendings: map[string]*pending{}, once: map[reach][]api.Answer{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = api.Turn{

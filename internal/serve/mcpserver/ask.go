@@ -68,6 +68,11 @@ func canAsk(caps *mcpsdk.ClientCapabilities) bool {
 	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
 }
 
+// canOpen says whether a client has addresses opened.
+func canOpen(caps *mcpsdk.ClientCapabilities) bool {
+	return caps != nil && caps.Elicitation != nil && caps.Elicitation.URL != nil
+}
+
 const secretNote = "a secret was asked for, which MCP forbids in a form: have the operator configure it under secrets"
 
 // ask puts a question to the client's human. Only a valid answer can mean

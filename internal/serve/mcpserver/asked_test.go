@@ -41,6 +41,22 @@ func TestAnAddressHasAnID(t *testing.T) {
 	}
 }
 
+// Who cannot have an address opened is not asked, and the result says so; who can is, though it
+// shows no forms.
+func TestAddressesOfClients(t *testing.T) {
+	t.Parallel()
+	const open = `{"mode":"url","message":"Sign in","url":"https://example.com/"}`
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		for capability, asked := range map[string]bool{`{}`: false, `{"elicitation":{}}`: false, `{"elicitation":{"form":{}}}`: false, `{"elicitation":{"url":{}}}`: true} {
+			said := askedFor(t, version, capability, "elicitation/create", open)
+			unasked := strings.Contains(said, `"reason":"headless"`) && strings.Contains(said, "[NOTE] the tool asked a human something, and nobody was there to answer")
+			if strings.Contains(said, `"url":"https://example.com/"`) != asked || unasked == asked {
+				t.Errorf("%s, %s: %s", version, capability, said)
+			}
+		}
+	}
+}
+
 // What a server asks of a client's model arrives as it was written: no zero is lost, no
 // field, no digit.
 func TestSamplingIsWhole(t *testing.T) {

@@ -76,7 +76,8 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest, mayAsk boo
 		made.Until = s.until(client, received)
 	}
 	mute := rounds && !mayAsk
-	c, err := s.begin(one, client, made, !s.config.Headless && canAsk(caps) && !mute)
+	attended := !s.config.Headless && !mute
+	c, err := s.begin(one, client, made, turn.Spec{Headless: !attended || !canAsk(caps), OpensAddresses: attended && canOpen(caps)})
 	if err != nil {
 		return reply{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), output: s.offerOf(made.Tool).output}, nil
 	}
@@ -127,7 +128,7 @@ func metaOf(r *mcpsdk.CallToolRequest) json.RawMessage {
 var errClosed = errors.New("toolhost is about to end")
 
 // begin begins a call's turn; run, which must follow, makes the call.
-func (s *Server) begin(one *session, client string, made turn.Call, interactive bool) (*call, error) {
+func (s *Server) begin(one *session, client string, made turn.Call, spec turn.Spec) (*call, error) {
 	c := &call{
 		s: s, session: one, client: client, made: made, begun: time.Now(), leave: func() {}, offer: s.offerOf(made.Tool),
 		asked: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{}, groups: map[string]int{}, caughtUp: make(chan struct{}),
@@ -135,7 +136,7 @@ func (s *Server) begin(one *session, client string, made turn.Call, interactive 
 	if err := one.enter(); err != nil {
 		return nil, err
 	}
-	spec := turn.Spec{AgentID: client, SessionID: one.id, ApprovalSession: one.approvals, Headless: !interactive, Single: true, Budget: s.budget(s.timeout(client))}
+	spec.AgentID, spec.SessionID, spec.ApprovalSession, spec.Single, spec.Budget = client, one.id, one.approvals, true, s.budget(s.timeout(client))
 	s.rights.claim(one.peer.Identity, &spec)
 	t, err := s.config.Turns.Begin(spec)
 	if err != nil {

@@ -76,7 +76,7 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 		if i.Kind != api.KindRoots { // the server gets those that are granted instead
 			c.note(err.Error())
 		}
-		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
+		return api.Answer{By: c.by(), Unanswered: unasked(i, err)}, nil
 	}
 	f := form{plain: len(i.Schema) == 0}
 	given, err := c.elicit(ctx, i, params, f)
@@ -97,6 +97,14 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
 	return api.Answer{By: c.by(), Approve: true, Value: raw}, nil
+}
+
+// unasked is the outcome of a question that is not put to the client.
+func unasked(i api.Interaction, err error) string {
+	if _, is := errors.AsType[*missingError](err); is && !i.Kind.OfClient() {
+		return api.OutcomeHeadless
+	}
+	return api.OutcomeFailed
 }
 
 // refusalOf is the error that a client has answered with; nil if err is another one.
@@ -146,8 +154,13 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 	return elicitation(i, raw, caps)
 }
 
-func missing(what string) error {
-	return fmt.Errorf("the tool's server asked the client for %s, which it does not declare", what)
+// missingError is for what a client does not declare.
+type missingError struct{ what string }
+
+func missing(what string) error { return &missingError{what} }
+
+func (e *missingError) Error() string {
+	return "the tool's server asked the client for " + e.what + ", which it does not declare"
 }
 
 // elicitation is a request for a human's answer.
@@ -160,7 +173,7 @@ func elicitation(i api.Interaction, raw json.RawMessage, caps *mcpsdk.ClientCapa
 		p.RequestedSchema = form
 	}
 	switch {
-	case p.Mode == "url" && (caps.Elicitation == nil || caps.Elicitation.URL == nil):
+	case p.Mode == "url" && !canOpen(caps):
 		return nil, missing("a human who opens an address (elicitation.url)")
 	case p.Mode != "url" && !canAsk(caps):
 		return nil, missing("a human's answer (elicitation)")

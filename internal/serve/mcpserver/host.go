@@ -59,7 +59,7 @@ func (s *Server) logsOf(one *mcpsdk.ServerSession) (share string, wanted bool) {
 
 // callFor makes a call that no client waits for, in an identity's name.
 func (s *Server) callFor(identity string, made turn.Call) (*api.Result, error) {
-	c, err := s.begin(s.newSession("", Peer{Identity: identity}), "", made, false)
+	c, err := s.begin(s.newSession("", Peer{Identity: identity}), "", made, turn.Spec{Headless: true})
 	if err != nil {
 		return nil, err
 	}
