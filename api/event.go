@@ -139,6 +139,8 @@ type LogEntry struct {
 	Level  string          `json:"level"`
 	Logger string          `json:"logger,omitempty"`
 	Data   json.RawMessage `json:"data,omitempty"`
+	// Meta is what stands beside them, an object.
+	Meta json.RawMessage `json:"meta,omitempty"`
 }
 
 // Record is an event as it is shown.

@@ -150,6 +150,9 @@ type Answer struct {
 	// Refusal, in the process of the turn, is the error that an MCP client has answered a
 	// server's request with: an object with code and message.
 	Refusal json.RawMessage `json:"-"`
+	// Meta, in the process of the turn, is what an MCP client has said beside its answer: an
+	// object, or empty.
+	Meta json.RawMessage `json:"-"`
 	// Unfit, in the process of the turn, is why an answer could not be used.
 	Unfit string `json:"-"`
 }

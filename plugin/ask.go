@@ -52,12 +52,19 @@ type Question struct {
 // until it is answered there. At most 8 questions of a call may wait at once: one more is an
 // error, as is a Schema that is not JSON.
 func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
+	value, _, err := o.AskBeside(ctx, q)
+	return value, err
+}
+
+// AskBeside is Ask for adapters: meta is what an MCP client has said beside its answer, a JSON
+// object, also where that is a *DeniedError; empty if nothing.
+func (o *Output) AskBeside(ctx context.Context, q Question) (value, meta json.RawMessage, err error) {
 	if len(q.Schema) > 0 && !(json.Valid(q.Schema) && utf8.Valid(q.Schema)) {
-		return nil, fmt.Errorf("cannot ask %q: its Schema is not JSON in UTF-8: correct it, or leave it out for a yes or no", cut(printable(q.Prompt), maxQuoted))
+		return nil, nil, fmt.Errorf("cannot ask %q: its Schema is not JSON in UTF-8: correct it, or leave it out for a yes or no", cut(printable(q.Prompt), maxQuoted))
 	}
 	id, answer, err := o.answers.expect()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ask := &pluginv1.Ask{
 		InteractionId: id, Prompt: printable(q.Prompt), Schema: q.Schema,
@@ -74,16 +81,16 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	}
 	if _, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: ask}}); err != nil {
 		o.answer(&pluginv1.AnswerRequest{InteractionId: id})
-		return nil, err
+		return nil, nil, err
 	}
 	select {
 	case a := <-answer:
 		if a.GetOutcome() != pluginv1.AnswerRequest_OUTCOME_ANSWERED {
-			return nil, &DeniedError{Reason: a.GetReason(), TimedOut: a.GetOutcome() == pluginv1.AnswerRequest_OUTCOME_TIMED_OUT}
+			return nil, a.GetMeta(), &DeniedError{Reason: a.GetReason(), TimedOut: a.GetOutcome() == pluginv1.AnswerRequest_OUTCOME_TIMED_OUT}
 		}
-		return a.GetValue(), nil
+		return a.GetValue(), a.GetMeta(), nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
 }
 

@@ -277,10 +277,10 @@ func (o *Output) Log(message string) error {
 	return err
 }
 
-// Note is Log for adapters: a message with level, logger and value (JSON) as another
-// protocol has them. text is how people read it.
-func (o *Output) Note(severity, logger string, data json.RawMessage, text string) error {
-	l := &pluginv1.Log{Level: levels[severity], Message: printable(text), Severity: printable(severity), Logger: printable(logger), Data: data}
+// Note is Log for adapters: a message with level, logger, value (JSON) and what stands beside
+// them (a JSON object, or empty) as another protocol has them. text is how people read it.
+func (o *Output) Note(severity, logger string, data, meta json.RawMessage, text string) error {
+	l := &pluginv1.Log{Level: levels[severity], Message: printable(text), Severity: printable(severity), Logger: printable(logger), Data: data, Meta: meta}
 	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: l}})
 	return err
 }

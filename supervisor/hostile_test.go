@@ -216,7 +216,7 @@ func (h *hostile) sendOdd(send func(*pluginv1.CallEvent), where, what string) {
 		result.Content = []*pluginv1.Content{part}
 	case "meta":
 		result.Meta = slices.Concat([]byte(`{"kept":1,"odd":`), raw, []byte("}"))
-		send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: &pluginv1.Log{Severity: "error", Message: "log", Data: raw}}})
+		send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: &pluginv1.Log{Severity: "error", Message: "log", Data: raw, Meta: result.Meta}}})
 	case "rpc":
 		result.Error = &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: "no", Rpc: slices.Concat([]byte(`{"code":-32000,"message":"no","data":`), raw, []byte("}"))}
 	case "rounds":

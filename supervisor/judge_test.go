@@ -99,7 +99,7 @@ func TestOddJSONBesideAResult(t *testing.T) {
 			passes(t, extra)
 			meta := call(t, host, hostileRequest("json-meta-"+what))
 			wantStatus(t, meta, api.StatusOK)
-			if string(meta.Meta) != `{"kept":1}` || len(meta.Warnings) != 2 || !dropped(meta) {
+			if string(meta.Meta) != `{"kept":1}` || len(meta.Warnings) != 3 || !dropped(meta) {
 				t.Errorf("meta %.100s, warnings %q", meta.Meta, meta.Warnings)
 			}
 			rpc := call(t, host, hostileRequest("json-rpc-"+what))

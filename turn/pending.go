@@ -196,7 +196,7 @@ func (t *Turn) settle(id string, a api.Answer) error {
 	switch a.Unanswered {
 	case "":
 	case api.OutcomeDismissed, api.OutcomeFailed, api.OutcomeTimedOut, api.OutcomeHeadless:
-		t.close(p, a.Unanswered, api.Answer{By: a.By, Refusal: a.Refusal})
+		t.close(p, a.Unanswered, api.Answer{By: a.By, Refusal: a.Refusal, Meta: a.Meta})
 		return nil
 	default:
 		return fmt.Errorf("bug: %q does not say why there is no answer", a.Unanswered)

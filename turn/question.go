@@ -253,11 +253,11 @@ func (e *entry) noteUnasked(r *api.Result) {
 func reply(q supervisor.Question, s settled) supervisor.Answer {
 	switch {
 	case (s.outcome == api.OutcomeAnswered || s.outcome == api.OutcomeHeadless) && len(s.answer.Value) > 0:
-		return supervisor.Answer{Value: s.answer.Value}
+		return supervisor.Answer{Value: s.answer.Value, Meta: s.answer.Meta}
 	case s.outcome == api.OutcomeAnswered && len(q.Schema) == 0:
-		return supervisor.Answer{Value: json.RawMessage(strconv.FormatBool(s.answer.Approve))}
+		return supervisor.Answer{Value: json.RawMessage(strconv.FormatBool(s.answer.Approve)), Meta: s.answer.Meta}
 	case s.outcome == api.OutcomeAnswered, s.outcome == api.OutcomeDenied:
-		return supervisor.Answer{Denied: string(api.ReasonUser)}
+		return supervisor.Answer{Denied: string(api.ReasonUser), Meta: s.answer.Meta}
 	}
-	return supervisor.Answer{Denied: s.outcome}
+	return supervisor.Answer{Denied: s.outcome, Meta: s.answer.Meta}
 }

@@ -40,6 +40,7 @@ const (
 type elicited struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content,omitempty"`
+	Meta    json.RawMessage `json:"_meta,omitempty"`
 }
 
 // requests has what a server asks of its client answered, each as an interaction of
@@ -116,6 +117,7 @@ func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction, put f
 		return nil
 	}
 	answer := elicitedBy(s, len(i.Schema) > 0)
+	answer.Meta = s.answer.Meta
 	if s.outcome == api.OutcomeHeadless && answer.Action == actionCancel {
 		b.t.post(func() { e.unasked = true })
 	}
@@ -126,13 +128,13 @@ func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction, put f
 func elicitedBy(s settled, form bool) elicited {
 	switch {
 	case s.outcome == api.OutcomeAnswered && form:
-		return elicited{actionAccept, s.answer.Value}
+		return elicited{Action: actionAccept, Content: s.answer.Value}
 	case s.outcome == api.OutcomeAnswered && s.answer.Approve:
 		return elicited{Action: actionAccept}
 	case s.outcome == api.OutcomeAnswered, s.outcome == api.OutcomeDenied:
 		return elicited{Action: actionDecline}
 	case s.outcome == api.OutcomeHeadless && form && len(s.answer.Value) > 0:
-		return elicited{actionAccept, s.answer.Value}
+		return elicited{Action: actionAccept, Content: s.answer.Value}
 	}
 	return elicited{Action: actionCancel}
 }

@@ -41,6 +41,8 @@ type Answer struct {
 	Always bool `json:"always,omitempty"`
 	// Denied is empty, or user, timeout, headless, ...
 	Denied string `json:"denied,omitempty"`
+	// Meta is what an MCP client has said beside its answer, a JSON object; empty if nothing.
+	Meta json.RawMessage `json:"meta,omitempty"`
 	// Unused, if not nil, is called at most once, where a yes about one connection has let
 	// none through: the tool had given up, which was not known yet when the answer was
 	// given. The yes is the asker's again, for the tool's next connection to that name.

@@ -124,6 +124,9 @@ func checkJSON(event *pluginv1.CallEvent) error {
 			}
 		}
 	case *pluginv1.CallEvent_Log:
+		if err := valid("a log's meta", e.Log.GetMeta()); err != nil {
+			return err
+		}
 		return valid("the value of a log", e.Log.GetData())
 	}
 	return nil

@@ -103,7 +103,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		return api.Answer{By: by + ", which could not ask", Unanswered: api.OutcomeFailed}, nil
 	}
 	answer := f.answer(given.(*mcpsdk.ElicitResult)) // another one does not fit
-	answer.By = by
+	answer.By, answer.Meta = by, metaOfAnswer(given)
 	return answer, nil
 }
 

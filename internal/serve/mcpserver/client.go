@@ -89,7 +89,7 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 	}
 	if !i.Kind.OfClient() {
 		a := f.answer(given.(*mcpsdk.ElicitResult)) // another one does not fit
-		a.By = c.by()
+		a.By, a.Meta = c.by(), metaOfAnswer(given)
 		return a, nil
 	}
 	raw, err := writtenAnswer(given)
@@ -105,6 +105,19 @@ func unasked(i api.Interaction, err error) string {
 		return api.OutcomeHeadless
 	}
 	return api.OutcomeFailed
+}
+
+// maxAnswerMetaBytes bounds what a client may say beside its answer, as an answer is bounded.
+const maxAnswerMetaBytes = 64 << 10
+
+// metaOfAnswer is what a client has said beside its answer; nil if nothing, or too much.
+func metaOfAnswer(given mcpsdk.InputResponse) json.RawMessage {
+	raw, _ := writtenAnswer(given) // of what the SDK has read
+	meta := object.Of(raw)["_meta"]
+	if len(meta) > maxAnswerMetaBytes || len(object.Of(meta)) == 0 {
+		return nil
+	}
+	return meta
 }
 
 // refusalOf is the error that a client has answered with; nil if err is another one.

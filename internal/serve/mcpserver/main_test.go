@@ -152,11 +152,11 @@ func ask(ctx context.Context, in arguments, out *plugin.Output) (plugin.None, er
 	if string(q.Schema) == "null" {
 		q.Schema = nil
 	}
-	value, err := out.Ask(ctx, q)
-	if err != nil {
-		return plugin.None{}, err
+	value, meta, err := out.AskBeside(ctx, q)
+	if err == nil && len(meta) > 0 {
+		err = out.Note("error", "asker", value, meta, "answered")
 	}
-	return plugin.None{}, out.Text("answer " + string(value))
+	return plugin.None{}, errors.Join(err, out.Text("answer "+string(value)))
 }
 
 // setup is what tests change of a server.

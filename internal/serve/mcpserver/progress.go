@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/gateway"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver/internal/verbatim"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -183,7 +184,7 @@ func (c *call) log(e api.Event) {
 		c.s.gateway.Notice(c.origin(), mcpcall.ElicitationComplete, e.Log.Data)
 		return
 	}
-	params := mcpsdk.LoggingMessageParams{Level: mcpsdk.LoggingLevel(e.Log.Level), Logger: e.Log.Logger, Data: e.Log.Data}
+	params := mcpsdk.LoggingMessageParams{Level: mcpsdk.LoggingLevel(e.Log.Level), Logger: e.Log.Logger, Data: e.Log.Data, Meta: verbatim.MetaOf(e.Log.Meta)}
 	if len(e.Log.Data) == 0 {
 		params.Data = e.Message
 	}

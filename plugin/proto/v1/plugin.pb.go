@@ -1602,10 +1602,11 @@ type Log struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Level   Log_Level              `protobuf:"varint,1,opt,name=level,proto3,enum=toolhost.plugin.v1.Log_Level" json:"level,omitempty"`
 	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// Set by adapters: level, logger and value (JSON) as their protocol has them.
+	// Set by adapters: level, logger, value (JSON) and what stands beside them (a JSON object) as their protocol has them.
 	Severity      string `protobuf:"bytes,3,opt,name=severity,proto3" json:"severity,omitempty"`
 	Logger        string `protobuf:"bytes,4,opt,name=logger,proto3" json:"logger,omitempty"`
 	Data          []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	Meta          []byte `protobuf:"bytes,6,opt,name=meta,proto3" json:"meta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1671,6 +1672,13 @@ func (x *Log) GetLogger() string {
 func (x *Log) GetData() []byte {
 	if x != nil {
 		return x.Data
+	}
+	return nil
+}
+
+func (x *Log) GetMeta() []byte {
+	if x != nil {
+		return x.Meta
 	}
 	return nil
 }
@@ -2188,8 +2196,10 @@ type AnswerRequest struct {
 	InteractionId string                 `protobuf:"bytes,2,opt,name=interaction_id,json=interactionId,proto3" json:"interaction_id,omitempty"`
 	Outcome       AnswerRequest_Outcome  `protobuf:"varint,3,opt,name=outcome,proto3,enum=toolhost.plugin.v1.AnswerRequest_Outcome" json:"outcome,omitempty"`
 	// The JSON value, if answered.
-	Value         []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	Value  []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// For adapters: what an MCP client has said beside its answer, a JSON object; empty if nothing.
+	Meta          []byte `protobuf:"bytes,6,opt,name=meta,proto3" json:"meta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2257,6 +2267,13 @@ func (x *AnswerRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *AnswerRequest) GetMeta() []byte {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
 }
 
 type AnswerResponse struct {
@@ -2586,13 +2603,14 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\fResourceLink\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
-	"\tmime_type\x18\x03 \x01(\tR\bmimeType\"\xfe\x01\n" +
+	"\tmime_type\x18\x03 \x01(\tR\bmimeType\"\x92\x02\n" +
 	"\x03Log\x123\n" +
 	"\x05level\x18\x01 \x01(\x0e2\x1d.toolhost.plugin.v1.Log.LevelR\x05level\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1a\n" +
 	"\bseverity\x18\x03 \x01(\tR\bseverity\x12\x16\n" +
 	"\x06logger\x18\x04 \x01(\tR\x06logger\x12\x12\n" +
-	"\x04data\x18\x05 \x01(\fR\x04data\"`\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\x12\x12\n" +
+	"\x04meta\x18\x06 \x01(\fR\x04meta\"`\n" +
 	"\x05Level\x12\x15\n" +
 	"\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vLEVEL_DEBUG\x10\x01\x12\x0e\n" +
@@ -2649,13 +2667,14 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\rCancelRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x10\n" +
-	"\x0eCancelResponse\"\xa7\x02\n" +
+	"\x0eCancelResponse\"\xbb\x02\n" +
 	"\rAnswerRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12%\n" +
 	"\x0einteraction_id\x18\x02 \x01(\tR\rinteractionId\x12C\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2).toolhost.plugin.v1.AnswerRequest.OutcomeR\aoutcome\x12\x14\n" +
 	"\x05value\x18\x04 \x01(\fR\x05value\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"c\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04meta\x18\x06 \x01(\fR\x04meta\"c\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10OUTCOME_ANSWERED\x10\x01\x12\x12\n" +

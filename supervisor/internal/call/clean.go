@@ -45,6 +45,7 @@ const (
 	withoutMeta    = "further fields of the tool's result are left out"
 	withoutRPC     = "fields of the error of the tool's server are left out"
 	withoutLogData = "the value of a message of the tool's log is left out"
+	withoutLogMeta = "further fields of a message of the tool's log are left out"
 	noQuestion     = "a question of the tool is refused"
 )
 
@@ -67,6 +68,7 @@ func clean(event *pluginv1.CallEvent, ofTool bool) (j cleaned) {
 		j.result(e.Result, ofTool)
 	case *pluginv1.CallEvent_Log:
 		_ = j.optional(withoutLogData, &e.Log.Data, wirejson.Clean)
+		_ = j.optional(withoutLogMeta, &e.Log.Meta, wirejson.CleanFields)
 	}
 	return j
 }

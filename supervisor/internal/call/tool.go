@@ -98,7 +98,7 @@ func (t *tool) close() {
 }
 
 func answerOf(call, id string, a spec.Answer) *pluginv1.AnswerRequest {
-	r := &pluginv1.AnswerRequest{CallId: call, InteractionId: id, Outcome: pluginv1.AnswerRequest_OUTCOME_ANSWERED, Value: a.Value}
+	r := &pluginv1.AnswerRequest{CallId: call, InteractionId: id, Outcome: pluginv1.AnswerRequest_OUTCOME_ANSWERED, Value: a.Value, Meta: a.Meta}
 	switch a.Denied {
 	case "":
 	case api.OutcomeTimedOut:
@@ -239,7 +239,7 @@ func (o *owner) logEntry(l *pluginv1.Log) *api.LogEntry {
 		return nil
 	}
 	return &api.LogEntry{
-		Level: publish.CutWord(l.GetSeverity()), Logger: o.p.Mask.Text(publish.CutWord(l.GetLogger())), Data: o.p.Mask.JSON(publish.ShortLog(l.GetData())),
+		Level: publish.CutWord(l.GetSeverity()), Logger: o.p.Mask.Text(publish.CutWord(l.GetLogger())), Data: o.p.Mask.JSON(publish.ShortLog(l.GetData())), Meta: o.p.Mask.JSON(publish.ShortLog(l.GetMeta())),
 	}
 }
 

@@ -231,5 +231,5 @@ func logBytes(e api.Event) int {
 	if e.Log == nil {
 		return 0
 	}
-	return len(e.Log.Data)
+	return len(e.Log.Data) + len(e.Log.Meta)
 }

@@ -36,9 +36,9 @@ func init() {
 				}
 			}
 			p.answer(level, "{}")
-			p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"db","data":"set to %s"}}`, level.param("level"))
+			p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"db","data":"set to %s","_meta":null}}`, level.param("level"))
 			p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":"not asked for"}}`)
-			p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"n":1}}}`)
+			p.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"n":1},"_meta":{"k":1.50}}}`)
 			p.progress(m, 1, 4, "one")
 			p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%q,"progress":2.5}}`, m.param("_meta", "progressToken"))
 			p.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"somebody else's","progress":3}}`)
@@ -133,6 +133,12 @@ func TestProgressAndLog(t *testing.T) {
 	want := []string{"log warning: db: set to info", `log info: {"n":1}`, "progress 0.25 1 of 4: one", "progress ? 2.5", "progress 1 9 of 4", "text done"}
 	if got := r.list(); !slices.Equal(got, want) || o.err != nil {
 		t.Errorf("sent %q, want %q; %v", got, want, o.err)
+	}
+	if meta := r.events[0].GetLog().GetMeta(); len(meta) > 0 {
+		t.Errorf("beside the first message stands %q", meta)
+	}
+	if meta := string(r.events[1].GetLog().GetMeta()); meta != `{"k":1.50}` {
+		t.Errorf("beside the second message stands %q", meta)
 	}
 }
 

@@ -33,6 +33,7 @@ type elicitation struct {
 type answered struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content,omitempty"`
+	Meta    json.RawMessage `json:"_meta,omitempty"`
 }
 
 // elicit puts a question of the server to a human. A URL is shown by the host, to
@@ -63,11 +64,13 @@ func (s *session) elicit(ctx context.Context, raw json.RawMessage) (any, error) 
 	case wants != nil:
 		question.Schema = p.RequestedSchema
 	}
-	answer, err := c.ask(ctx, question)
+	answer, meta, err := c.ask(ctx, question)
 	if err != nil {
-		return answered{Action: action(err)}, nil
+		return answered{Action: action(err), Meta: meta}, nil
 	}
-	return w.answerOf(answer, wants)
+	given, err := w.answerOf(answer, wants)
+	given.Meta = meta
+	return given, err
 }
 
 // schema is nil for a question of yes or no.
@@ -101,7 +104,7 @@ func (w *wire) asker() *call {
 
 // ask waits for an answer until the server takes the question back or the call
 // ends. Questions of one call come one after the other.
-func (c *call) ask(ctx context.Context, q plugin.Question) (json.RawMessage, error) {
+func (c *call) ask(ctx context.Context, q plugin.Question) (value, meta json.RawMessage, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(c.ctx, cancel)
@@ -110,9 +113,9 @@ func (c *call) ask(ctx context.Context, q plugin.Question) (json.RawMessage, err
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
-	return c.out.Ask(ctx, q)
+	return c.out.AskBeside(ctx, q)
 }
 
 func action(err error) string {
@@ -123,7 +126,7 @@ func action(err error) string {
 }
 
 // answerOf makes a form's values, or a plain yes or no, the server's answer.
-func (w *wire) answerOf(answer json.RawMessage, wants *schema.Schema) (any, error) {
+func (w *wire) answerOf(answer json.RawMessage, wants *schema.Schema) (answered, error) {
 	if wants == nil {
 		if string(answer) == "true" {
 			return answered{Action: accepted}, nil
@@ -136,7 +139,7 @@ func (w *wire) answerOf(answer json.RawMessage, wants *schema.Schema) (any, erro
 		return answered{Action: dismissed}, nil
 	}
 	if err := wants.Validate(content); err != nil {
-		return nil, fmt.Errorf("the answer does not match requested schema: %w", err)
+		return answered{}, fmt.Errorf("the answer does not match requested schema: %w", err)
 	}
 	return answered{Action: accepted, Content: answer}, nil
 }

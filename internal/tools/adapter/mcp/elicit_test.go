@@ -76,6 +76,8 @@ func TestElicitation(t *testing.T) {
 		asked     bool
 	}{
 		{"form", `{"mode":"form","message":"Which?","requestedSchema":` + form + `}`, supervisor.Answer{Value: json.RawMessage(`{"colour":"blue"}`)}, `{"action":"accept","content":{"colour":"blue"}}`, true},
+		{"_meta", `{"message":"Which?","requestedSchema":` + form + `}`, supervisor.Answer{Value: json.RawMessage(`{"colour":"red"}`), Meta: json.RawMessage(`{"k":1.50}`)}, `,"_meta":{"k":1.50}}`, true},
+		{"_meta of a no", `{"message":"Which?","requestedSchema":` + form + `}`, supervisor.Answer{Denied: "user", Meta: json.RawMessage(`{"k":1}`)}, `{"action":"decline","_meta":{"k":1}}`, true},
 		{"old form", `{"message":"Which?","requestedSchema":` + form + `}`, supervisor.Answer{Value: json.RawMessage(`{"colour":"red"}`)}, `"accept"`, true},
 		{"no such colour", `{"message":"Which?","requestedSchema":` + form + `}`, supervisor.Answer{Value: json.RawMessage(`{"colour":"green"}`)}, `does not match requested schema`, true},
 		{"no set of values", `{"message":"Which?","requestedSchema":` + form + `}`, supervisor.Answer{Value: json.RawMessage(`true`)}, `{"action":"cancel"}`, true},

@@ -71,7 +71,7 @@ func (r clientRequest) fits() error {
 
 // elicitationFits says why params are not those of a question to a human.
 func elicitationFits(raw json.RawMessage) error {
-	if !strings.HasPrefix(string(raw), "{") {
+	if !isObject(raw) {
 		return errors.New("params must be an object")
 	}
 	var p elicitation
@@ -121,7 +121,7 @@ func (s *session) gather(c *call, in *input, round int) (map[string]json.RawMess
 // askAll asks for several things at once. Roots are cut to the grants; a form that
 // nobody has filled in is answered with why.
 func (s *session) askAll(ctx context.Context, c *call, q plugin.Question) (map[string]json.RawMessage, error) {
-	raw, err := c.ask(ctx, q)
+	raw, _, err := c.ask(ctx, q)
 	if err != nil && c.ctx.Err() != nil {
 		return nil, context.Cause(c.ctx)
 	}

@@ -61,6 +61,7 @@ func (w *wire) log(params []byte) {
 	var m struct {
 		Level, Logger string
 		Data          json.RawMessage
+		Meta          json.RawMessage `json:"_meta"`
 	}
 	if json.Unmarshal(params, &m) != nil {
 		return
@@ -72,15 +73,18 @@ func (w *wire) log(params []byte) {
 	if m.Logger != "" {
 		said = m.Logger + ": " + said
 	}
-	data := m.Data
+	data, meta := m.Data, m.Meta
 	if len(data) > maxNoteBytes {
 		data = nil // the text has its beginning
+	}
+	if len(meta) > maxNoteBytes || !isObject(meta) {
+		meta = nil
 	}
 	runs := false
 	for _, c := range w.running() {
 		err := error(nil)
 		if c.wants(m.Level) {
-			err = c.out.Note(text.Begin(m.Level, maxWordBytes), text.Begin(m.Logger, maxWordBytes), data, text.Begin(m.Level+": "+said, maxNoteBytes))
+			err = c.out.Note(text.Begin(m.Level, maxWordBytes), text.Begin(m.Logger, maxWordBytes), data, meta, text.Begin(m.Level+": "+said, maxNoteBytes))
 		}
 		runs = runs || err == nil // else it has just ended
 	}
@@ -88,6 +92,9 @@ func (w *wire) log(params []byte) {
 		w.announce(methodLog, params)
 	}
 }
+
+// isObject says whether JSON is an object, as it stands in a message.
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
 // maxWordBytes bounds a level, and the name of a logger.
 const maxWordBytes = 128

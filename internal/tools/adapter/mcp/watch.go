@@ -99,7 +99,7 @@ func (w *wire) completed(raw json.RawMessage) {
 	if json.Unmarshal(raw, &p) != nil || len(raw) > maxNoteBytes || len(running) == 0 {
 		return
 	}
-	_ = running[0].out.Note(logLevel, mcpcall.ElicitationComplete, raw, text.Begin("the elicitation "+p.ElicitationID+" is complete", maxNoteBytes))
+	_ = running[0].out.Note(logLevel, mcpcall.ElicitationComplete, raw, nil, text.Begin("the elicitation "+p.ElicitationID+" is complete", maxNoteBytes))
 }
 
 // announce hands a notification on to the host, but for the one that tells that a

@@ -200,7 +200,7 @@ func (w *wire) admit(ctx context.Context, m *jsonrpc.Request, id json.RawMessage
 		refusal = "a request of this id waits already"
 	case len(w.requests) == maxRequests:
 		refusal = "too many requests at once, at most " + strconv.Itoa(maxRequests)
-	case m.Method == methodElicit && !strings.HasPrefix(string(m.Params), "{"):
+	case m.Method == methodElicit && !isObject(m.Params):
 		refusal = "the request has no params"
 	default:
 		own, w.requests[key] = context.WithCancel(ctx)

@@ -34,6 +34,15 @@ func Meta(raw []byte) mcpsdk.Meta {
 	return one.Meta.sdk()
 }
 
+// MetaOf is a _meta itself; nil without one.
+func MetaOf(raw []byte) mcpsdk.Meta {
+	var meta rawMeta
+	if json.Unmarshal(raw, &meta) != nil || len(meta) == 0 {
+		return nil
+	}
+	return meta.sdk()
+}
+
 func (m rawMeta) sdk() mcpsdk.Meta {
 	meta := mcpsdk.Meta{}
 	for key, value := range m {
