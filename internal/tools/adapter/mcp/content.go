@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ type callResult struct {
 func decodeResult(fields map[string]json.RawMessage) (r callResult, err error) {
 	for name, into := range map[string]any{"content": &r.Content, "isError": &r.IsError} {
 		if raw := fields[name]; raw != nil {
-			err = errors.Join(err, json.Unmarshal(raw, into))
+			err = cmp.Or(err, misfit(name, json.Unmarshal(raw, into)))
 		}
 	}
 	if r.StructuredContent = fields["structuredContent"]; err != nil {
@@ -62,6 +63,14 @@ func decodeResult(fields map[string]json.RawMessage) (r callResult, err error) {
 		r.Meta, _ = json.Marshal(fields)
 	}
 	return r, nil
+}
+
+// misfit is an error of decoding a field without Go's types.
+func misfit(field string, err error) error {
+	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+		return fmt.Errorf("%s cannot be a %s", field, wrong.Value)
+	}
+	return err
 }
 
 // deliver sends the content and returns the structured result, or the error

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,15 +25,6 @@ func init() {
 	}
 }
 
-// wantFailure says if an error is not a failure of the kind, or lacks words.
-func wantFailure(t *testing.T, err error, kind plugin.FailureKind, words string) {
-	t.Helper()
-	failure, is := errors.AsType[*plugin.Failure](err)
-	if !is || failure.Kind != kind || !strings.Contains(err.Error(), words) {
-		t.Errorf("%v, want one of kind %v with %s", err, kind, words)
-	}
-}
-
 // What a server asks for in a form that MCP does not have is its own fault, not the client's.
 func TestWrongInput(t *testing.T) {
 	t.Parallel()
@@ -50,8 +40,7 @@ func TestWrongInput(t *testing.T) {
 		`{"k":{"method":"elicitation/create","params":["message","Who?"]}}`:                "inputRequests.k.params must be an object",
 	} {
 		_, o := call1(t, a, "x", `{"wants":`+wants+`}`)
-		wantFailure(t, o.err, plugin.BrokeProtocol, `MCP server "test" asked for input that cannot be passed on: inputRequests.`)
-		wantFailure(t, o.err, plugin.BrokeProtocol, why)
+		expectFailure(t, wants, o.err, plugin.BrokeProtocol, `MCP server "test" asked for input that cannot be passed on: inputRequests.`, why)
 	}
 }
 
@@ -59,5 +48,5 @@ func TestWrongInput(t *testing.T) {
 func TestInputForACompletion(t *testing.T) {
 	t.Parallel()
 	_, err := server(t, "wants").Request(t.Context(), "completion/complete", json.RawMessage(`{"arguments":{"wants":{}}}`), plugin.NewOutput(new(record).send))
-	wantFailure(t, err, plugin.BrokeProtocol, `MCP server "test" answered completion/complete by asking for input (input_required)`)
+	expectFailure(t, "a completion", err, plugin.BrokeProtocol, `MCP server "test" answered completion/complete by asking for input (input_required)`)
 }

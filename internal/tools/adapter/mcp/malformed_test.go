@@ -115,3 +115,13 @@ func TestErrorsWithoutAMessage(t *testing.T) {
 	_, err = listTools(t, server(t, "says no reason why it does not start"))
 	expectFailure(t, "initialize", err, plugin.StartFailed, "cannot be initialized: an error without a message")
 }
+
+// What of a result is of the wrong type is named without Go's types.
+func TestResultsOfWrongTypes(t *testing.T) {
+	t.Parallel()
+	a := server(t, "content")
+	for result, want := range map[string]string{`{"content":"x"}`: "content cannot be a string", `{"content":[],"isError":"true"}`: "isError cannot be a string"} {
+		_, o := call1(t, a, "x", `{"result":`+result+`}`)
+		expectFailure(t, result, o.err, plugin.BrokeProtocol, "in a form that MCP does not have: "+want)
+	}
+}

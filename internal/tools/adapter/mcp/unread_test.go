@@ -66,7 +66,7 @@ func TestAServerThatEndsWithItsCall(t *testing.T) {
 		t.Fatal(o.err)
 	}
 	_, o := call1(t, a, "x", "{}")
-	wantFailure(t, o.err, plugin.Crashed, "exited with status 0")
+	expectFailure(t, "the second call", o.err, plugin.Crashed, "exited with status 0")
 }
 
 // One that a server has not even been told is another server's, too.

@@ -2,6 +2,8 @@ package directory
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -111,6 +113,22 @@ func TestTemplatesLeadBack(t *testing.T) {
 	}
 	if len(templates) != 7 || len(problems) != 3 {
 		t.Errorf("%d templates, %v", len(templates), problems)
+	}
+}
+
+// What has no name, or no URI, is left out, and the warning says that.
+func TestEntriesWithoutNames(t *testing.T) {
+	s := serverOf("a", []string{""}, []string{""})
+	s.Offers.Prompts = [][]byte{[]byte(`{"title":"t"}`), []byte(`{"name":5}`)}
+	listing, problems := New([]catalog.Server{s}).List()
+	if len(listing.Prompts)+len(listing.Resources)+len(listing.Templates) > 0 {
+		t.Errorf("%+v", listing)
+	}
+	said := fmt.Sprint(problems)
+	for _, part := range []string{`resource "r" of a`, "it has no uri", `resource template "t" of a`, "it has no uriTemplate", "a prompt of a", "it has no name"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("no %s in %s", part, said)
+		}
 	}
 }
 

@@ -33,6 +33,10 @@ func (d Directory) List() (l Listing, problems []error) {
 		problems = append(problems, l.addPrompts(s)...)
 		for _, raw := range s.Offers.GetResources() {
 			uri := object.Text(raw, "uri")
+			if uri == "" {
+				problems = append(problems, fmt.Errorf("resource %q of %s (%s) is left out: it has no uri", object.Text(raw, "name"), s.Entry.Name, s.Entry.Source))
+				continue
+			}
 			shown := d.shown(s, uri)
 			if shown != uri {
 				problems = append(problems, fmt.Errorf("resource %s of %s (%s) is offered as %s: another server has its URI", uri, s.Entry.Name, s.Entry.Source, shown))
@@ -41,6 +45,10 @@ func (d Directory) List() (l Listing, problems []error) {
 		}
 		for _, raw := range s.Offers.GetTemplates() {
 			uri := object.Text(raw, "uriTemplate")
+			if uri == "" {
+				problems = append(problems, fmt.Errorf("resource template %q of %s (%s) is left out: it has no uriTemplate", object.Text(raw, "name"), s.Entry.Name, s.Entry.Source))
+				continue
+			}
 			shown := d.shownTemplate(s, uri)
 			if shown != uri {
 				problems = append(problems, fmt.Errorf("resource template %s of %s (%s) is offered as %s: another server has one for the same URIs", uri, s.Entry.Name, s.Entry.Source, shown))
@@ -59,7 +67,11 @@ func (l Listing) addPrompts(s *Server) (problems []error) {
 		if prefix := s.Entry.MCP.Prefix; prefix != "" {
 			name = prefix + mcpname.Separator + own
 		}
-		if first, taken := l.Prompts[name]; own == "" || taken {
+		if own == "" {
+			problems = append(problems, fmt.Errorf("a prompt of %s (%s) is left out: it has no name", s.Entry.Name, s.Entry.Source))
+			continue
+		}
+		if first, taken := l.Prompts[name]; taken {
 			problems = append(problems, fmt.Errorf("prompt %q of %s (%s) is left out: %s has its name already: give one of them another prefix", name, s.Entry.Name, s.Entry.Source, first.Entry))
 			continue
 		}

@@ -138,7 +138,7 @@ func unlistedTemplate() *mcpsdk.ResourceTemplate {
 func (o *offers) addPrompt(offer directory.Prompt) error {
 	p := &mcpsdk.Prompt{}
 	if err := json.Unmarshal([]byte(offer.Raw), p); err != nil {
-		return err
+		return object.Worded(err)
 	}
 	if slices.ContainsFunc(p.Arguments, func(a *mcpsdk.PromptArgument) bool { return a == nil || a.Name == "" }) {
 		return errors.New("an argument of it has no name")
@@ -175,7 +175,7 @@ func (o *offers) addTemplate(raw string) error {
 // adding decodes an entry and adds it. The SDK panics about one that it does not take.
 func adding(raw string, into any, add func()) (err error) {
 	if err := json.Unmarshal([]byte(raw), into); err != nil {
-		return err
+		return object.Worded(err)
 	}
 	defer func() {
 		if p := recover(); p != nil {

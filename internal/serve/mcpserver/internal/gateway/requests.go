@@ -79,8 +79,8 @@ func (g *Gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 		return out, a.asks.In(out)
 	}
 	var read struct {
-		Description string
-		Messages    []struct{} // the SDK may not be able to read what they have
+		Description string     `json:"description"`
+		Messages    []struct{} `json:"messages"` // the SDK may not be able to read what they have
 	}
 	if err := decodeAnswer(a.result, "messages", &read); err != nil {
 		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
@@ -99,13 +99,15 @@ func decodeAnswer(r *api.Result, field string, into any) error {
 	if object.Of(r.Structured)[field] == nil {
 		return fmt.Errorf("it has no %s: %s", field, strings.Join(r.Warnings, "; "))
 	}
-	return json.Unmarshal(r.Structured, into)
+	return object.Worded(json.Unmarshal(r.Structured, into))
 }
 
 // renamedMessages are a prompt's messages with the URIs that clients know.
 func (o *offers) renamedMessages(entry string, messages json.RawMessage) json.RawMessage {
-	list := []json.RawMessage{}
-	_ = json.Unmarshal(messages, &list) // as getPrompt has just done
+	var list []json.RawMessage
+	if _ = json.Unmarshal(messages, &list); list == nil { // of a server that has none, and writes null
+		return json.RawMessage("[]")
+	}
 	if rename := o.linksOf(entry); rename != nil {
 		for i, one := range list {
 			list[i] = object.Edited(one, func(name string, value json.RawMessage) json.RawMessage {
@@ -173,7 +175,7 @@ func (g *Gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 	out := &mcpsdk.ReadResourceResult{}
 	if raw := a.result.Structured; len(raw) > 0 { // else nothing that it has beside its contents has fitted
 		if err := json.Unmarshal(raw, out); err != nil {
-			return nil, fmt.Errorf("the server's resource cannot be read: %w", err)
+			return nil, fmt.Errorf("the server's resource cannot be read: %w", object.Worded(err))
 		}
 	}
 	out.Meta = verbatim.ServerMeta(a.result.Structured)
@@ -274,13 +276,19 @@ func (g *Gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 		return nil, err
 	}
 	var read struct {
-		Completion struct{ Values []string } // its total may be no int, which the SDK wants
+		Completion struct {
+			Values []string `json:"values"`
+		} `json:"completion"` // its total may be no int, which the SDK wants
 	}
 	if err := decodeAnswer(a.result, "completion", &read); err != nil {
 		return nil, fmt.Errorf("the server's completion cannot be read: %w", err)
 	}
 	out := &mcpsdk.CompleteResult{}
 	out.Meta = verbatim.ServerMeta(a.result.Structured)
-	verbatim.Keep(out, object.Of(a.result.Structured))
+	fields := object.Of(a.result.Structured)
+	if read.Completion.Values == nil { // which some write as null
+		fields["completion"] = object.With(fields["completion"], "values", []string{})
+	}
+	verbatim.Keep(out, fields)
 	return out, nil
 }

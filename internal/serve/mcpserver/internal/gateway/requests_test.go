@@ -146,6 +146,48 @@ func TestAnswersHaveTheirField(t *testing.T) {
 	}
 }
 
+// Clients have no use for Go's types in what is wrong with an answer.
+func TestWrongAnswersAreWorded(t *testing.T) {
+	var out struct {
+		Messages []struct{} `json:"messages"`
+	}
+	err := decodeAnswer(&api.Result{Structured: json.RawMessage(`{"messages":"x"}`)}, "messages", &out)
+	if err == nil || err.Error() != "it has a string where messages has no place for one" {
+		t.Error(err)
+	}
+}
+
+// Lists that a server writes as null are empty: strict clients take no null for them.
+func TestListsThatAreNull(t *testing.T) {
+	t.Parallel()
+	answered := json.RawMessage(nil)
+	g := New(Host{
+		Identity: func(context.Context) access.Identity { return access.Identity{} },
+		Call: func(context.Context, *mcpsdk.CallToolRequest, bool) (*api.Result, *verbatim.Inputs, error) {
+			return &api.Result{Status: api.StatusOK, Structured: answered}, nil, nil
+		},
+	})
+	g.listed.Prompts = map[string]directory.Prompt{"ask": {Entry: "a", Own: "ask"}}
+	answered = json.RawMessage(`{"messages":null}`)
+	prompt, err := g.getPrompt(t.Context(), &mcpsdk.GetPromptRequest{Params: &mcpsdk.GetPromptParams{Name: "ask"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, _ := json.Marshal(verbatim.Result(prompt, verbatim.Entries{})); string(object.Of(raw)["messages"]) != "[]" {
+		t.Errorf("%s", raw)
+	}
+	for _, completion := range []string{`{"values":null,"total":1.0}`, `{"total":1.0}`} {
+		answered = json.RawMessage(`{"completion":` + completion + `}`)
+		result, err := g.complete(t.Context(), &mcpsdk.CompleteRequest{Params: &mcpsdk.CompleteParams{Ref: &mcpsdk.CompleteReference{Type: "ref/prompt", Name: "ask"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, _ := json.Marshal(verbatim.Result(result, verbatim.Entries{})); string(object.Of(raw)["completion"]) != `{"total":1.0,"values":[]}` {
+			t.Errorf("%s", raw)
+		}
+	}
+}
+
 // A completion is passed on with the numbers that its server has written.
 func TestCompletionsAsWritten(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,10 @@ package object
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +20,15 @@ type Fields map[string]json.RawMessage
 func Of(raw []byte) (fields Fields) {
 	_ = json.Unmarshal(raw, &fields)
 	return fields
+}
+
+// Worded is an error of reading JSON without Go's types, which say nothing to who wrote it.
+func Worded(err error) error {
+	wrong, is := errors.AsType[*json.UnmarshalTypeError](err)
+	if !is {
+		return err
+	}
+	return fmt.Errorf("it has a %s where %s has no place for one", wrong.Value, cmp.Or(wrong.Field, "it"))
 }
 
 // Is says whether JSON is an object.
