@@ -66,12 +66,19 @@ func unfitFields(method string, params object.Fields) error {
 	switch {
 	case method == "tools/call":
 		return fits[map[string]json.RawMessage]("params.arguments", params["arguments"])
+	case namesResource(method, params) && !given(params["uri"]):
+		return mustBe("params.uri", "a string", nil)
 	case method == "prompts/get":
 		return textsFit("params.arguments", params["arguments"])
 	case method == "logging/setLevel" && !stateless(params): // which has no such method
 		return levelFits("params.level", params["level"])
 	}
 	return nil
+}
+
+// namesResource says whether a request needs a URI: since 2026-07-28 none subscribes.
+func namesResource(method string, params object.Fields) bool {
+	return method == "resources/read" || strings.HasSuffix(method, "subscribe") && !stateless(params)
 }
 
 // fits says why a value cannot be read as a T. One that is missing or null can.

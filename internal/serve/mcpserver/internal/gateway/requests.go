@@ -97,9 +97,17 @@ func (g *Gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 // decodeAnswer reads a server's answer, which is one only with this field.
 func decodeAnswer(r *api.Result, field string, into any) error {
 	if object.Of(r.Structured)[field] == nil {
-		return fmt.Errorf("it has no %s: %s", field, strings.Join(r.Warnings, "; "))
+		return errors.New("it has no " + field + why(r.Warnings))
 	}
 	return object.Worded(json.Unmarshal(r.Structured, into))
+}
+
+// why are warnings as the end of an error.
+func why(warnings []string) string {
+	if len(warnings) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(warnings, "; ")
 }
 
 // renamedMessages are a prompt's messages with the URIs that clients know.

@@ -151,6 +151,9 @@ func TestWrongAnswersAreWorded(t *testing.T) {
 	var out struct {
 		Messages []struct{} `json:"messages"`
 	}
+	if err := decodeAnswer(&api.Result{}, "messages", &out); err == nil || err.Error() != "it has no messages" {
+		t.Error(err)
+	}
 	err := decodeAnswer(&api.Result{Structured: json.RawMessage(`{"messages":"x"}`)}, "messages", &out)
 	if err == nil || err.Error() != "it has a string where messages has no place for one" {
 		t.Error(err)
