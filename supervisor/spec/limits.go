@@ -157,28 +157,24 @@ func (l Limits) Bounds() (Bounds, error) {
 	}
 	b := Bounds(l)
 	b.MemoryBytes, b.Pids, b.CPUPercent = finite(l.MemoryBytes), finite(l.Pids), finite(l.CPUPercent)
-	if err := b.checkGroup(); err != nil {
-		return Bounds{}, err
-	}
 	if b.MemoryBytes > 0 && b.MemoryBytes < MinMemoryBytes {
-		return Bounds{}, fmt.Errorf("memory limit %d is too small for any call: toolhost's own part of one needs %d bytes already; a small plugin takes 5 MiB, a command 8 MiB and what it needs itself", l.MemoryBytes, MinMemoryBytes)
+		return Bounds{}, fmt.Errorf("memory limit %d is too small for any call: toolhost's own part of one needs 4MiB already; a small plugin takes 5MiB, a command 8MiB and what it needs itself", l.MemoryBytes)
 	}
-	return b, nil
+	return b, b.checkGroup()
 }
 
-// checkGroup checks the kernel's ranges in the terms of Limits, where 0 is the default. Bounds
-// refuses memory that suffices for the kernel but for no call.
+// checkGroup checks the kernel's ranges in the terms of Limits, where 0 is the default.
 func (b Bounds) checkGroup() error {
 	for _, v := range []struct {
-		name                        string
-		value, least, allowed, most int64
+		name               string
+		value, least, most int64
 	}{
-		{"memory limit", b.MemoryBytes, cgroup.MinMemoryBytes, MinMemoryBytes, cgroup.MaxMemoryBytes},
-		{"pids limit", b.Pids, 1, 1, cgroup.MaxPids - sandbox.LauncherTasks},
-		{"CPU percent", b.CPUPercent, 1, 1, cgroup.MaxCPUPercent},
+		{"memory limit", b.MemoryBytes, MinMemoryBytes, cgroup.MaxMemoryBytes},
+		{"pids limit", b.Pids, 1, cgroup.MaxPids - sandbox.LauncherTasks},
+		{"CPU percent", b.CPUPercent, 1, cgroup.MaxCPUPercent},
 	} {
 		if v.value != 0 && (v.value < v.least || v.value > v.most) {
-			return fmt.Errorf("%s %d is out of range: take %d to %d, or infinity for no limit", v.name, v.value, v.allowed, v.most)
+			return fmt.Errorf("%s %d is out of range: take %d to %d, or infinity for no limit", v.name, v.value, v.least, v.most)
 		}
 	}
 	return b.Group().Validate()
