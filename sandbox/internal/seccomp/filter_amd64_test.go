@@ -4,7 +4,7 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// defaultFilter has 218 instructions.
+// defaultFilter has 219 instructions.
 //
 // Allowed:
 //
@@ -87,222 +87,223 @@ var defaultFilter = [...]unix.SockFilter{
 	{Code: 0x0020, K: 0x0},                          // 2: A = number
 	{Code: 0x0045, Jt: 0, Jf: 1, K: 0x40000000},     // 3: if A & 0x40000000 goto 4, else 5
 	{Code: 0x0006, K: 0x80000000},                   // 4: Killed
-	{Code: 0x0035, Jt: 125, Jf: 0, K: 0xed},         // 5: if A >= 0xed goto 131, else 6
-	{Code: 0x0035, Jt: 91, Jf: 0, K: 0x88},          // 6: if A >= 0x88 goto 98, else 7
-	{Code: 0x0035, Jt: 55, Jf: 0, K: 0x39},          // 7: if A >= 0x39 goto 63, else 8
+	{Code: 0x0035, Jt: 126, Jf: 0, K: 0xed},         // 5: if A >= 0xed goto 132, else 6
+	{Code: 0x0035, Jt: 92, Jf: 0, K: 0x88},          // 6: if A >= 0x88 goto 99, else 7
+	{Code: 0x0035, Jt: 56, Jf: 0, K: 0x39},          // 7: if A >= 0x39 goto 64, else 8
 	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x1d},          // 8: if A >= 0x1d goto 27, else 9
 	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x9},            // 9: if A >= 0x9 goto 18, else 10
-	{Code: 0x0035, Jt: 0, Jf: 203, K: 0x2},          // 10: if A >= 0x2 goto 11, else 214
-	{Code: 0x0035, Jt: 202, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 214, else 12
+	{Code: 0x0035, Jt: 0, Jf: 204, K: 0x2},          // 10: if A >= 0x2 goto 11, else 215
+	{Code: 0x0035, Jt: 203, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 215, else 12
 	{Code: 0x0020, K: 0x18},                         // 12: A = low half of argument 1
 	{Code: 0x0054, K: 0x400040},                     // 13: A &= 0x400040
-	{Code: 0x0015, Jt: 199, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 214, else 15
+	{Code: 0x0015, Jt: 200, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 215, else 15
 	{Code: 0x0020, K: 0x20},                         // 15: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 16: A &= 0xc00
-	{Code: 0x0015, Jt: 196, Jf: 198, K: 0x0},        // 17: if A == 0x0 goto 214, else 216
+	{Code: 0x0015, Jt: 197, Jf: 199, K: 0x0},        // 17: if A == 0x0 goto 215, else 217
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10},           // 18: if A >= 0x10 goto 23, else 19
-	{Code: 0x0035, Jt: 194, Jf: 0, K: 0xa},          // 19: if A >= 0xa goto 214, else 20
+	{Code: 0x0035, Jt: 195, Jf: 0, K: 0xa},          // 19: if A >= 0xa goto 215, else 20
 	{Code: 0x0020, K: 0x28},                         // 20: A = low half of argument 3
 	{Code: 0x0054, K: 0x40000},                      // 21: A &= 0x40000
-	{Code: 0x0015, Jt: 191, Jf: 159, K: 0x0},        // 22: if A == 0x0 goto 214, else 182
-	{Code: 0x0035, Jt: 190, Jf: 0, K: 0x11},         // 23: if A >= 0x11 goto 214, else 24
+	{Code: 0x0015, Jt: 192, Jf: 9, K: 0x0},          // 22: if A == 0x0 goto 215, else 32
+	{Code: 0x0035, Jt: 191, Jf: 0, K: 0x11},         // 23: if A >= 0x11 goto 215, else 24
 	{Code: 0x0020, K: 0x18},                         // 24: A = low half of argument 1
-	{Code: 0x0015, Jt: 190, Jf: 0, K: 0x5412},       // 25: if A == 0x5412 goto 216, else 26
-	{Code: 0x0015, Jt: 189, Jf: 187, K: 0x541c},     // 26: if A == 0x541c goto 216, else 214
-	{Code: 0x0035, Jt: 26, Jf: 0, K: 0x2a},          // 27: if A >= 0x2a goto 54, else 28
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 28: if A >= 0x1e goto 32, else 29
+	{Code: 0x0015, Jt: 191, Jf: 0, K: 0x5412},       // 25: if A == 0x5412 goto 217, else 26
+	{Code: 0x0015, Jt: 190, Jf: 188, K: 0x541c},     // 26: if A == 0x541c goto 217, else 215
+	{Code: 0x0035, Jt: 27, Jf: 0, K: 0x2a},          // 27: if A >= 0x2a goto 55, else 28
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x1e},           // 28: if A >= 0x1e goto 33, else 29
 	{Code: 0x0020, K: 0x20},                         // 29: A = low half of argument 2
 	{Code: 0x0054, K: 0x800},                        // 30: A &= 0x800
-	{Code: 0x0015, Jt: 182, Jf: 150, K: 0x0},        // 31: if A == 0x0 goto 214, else 182
-	{Code: 0x0035, Jt: 0, Jf: 181, K: 0x29},         // 32: if A >= 0x29 goto 33, else 214
-	{Code: 0x0020, K: 0x10},                         // 33: A = low half of argument 0
-	{Code: 0x0015, Jt: 179, Jf: 0, K: 0x1},          // 34: if A == 0x1 goto 214, else 35
-	{Code: 0x0020, K: 0x10},                         // 35: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 36: if A == 0x2 goto 42, else 37
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 37: if A == 0xa goto 42, else 38
-	{Code: 0x0020, K: 0x10},                         // 38: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 39: if A == 0x10 goto 40, else 58
-	{Code: 0x0020, K: 0x20},                         // 40: A = low half of argument 2
-	{Code: 0x0015, Jt: 172, Jf: 11, K: 0x0},         // 41: if A == 0x0 goto 214, else 53
-	{Code: 0x0020, K: 0x18},                         // 42: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 43: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 44: if A == 0x1 goto 46, else 45
-	{Code: 0x0015, Jt: 0, Jf: 170, K: 0x2},          // 45: if A == 0x2 goto 46, else 216
-	{Code: 0x0020, K: 0x20},                         // 46: A = low half of argument 2
-	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x0},          // 47: if A == 0x0 goto 214, else 48
-	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x6},          // 48: if A == 0x6 goto 214, else 49
-	{Code: 0x0015, Jt: 164, Jf: 0, K: 0x11},         // 49: if A == 0x11 goto 214, else 50
-	{Code: 0x0015, Jt: 163, Jf: 0, K: 0x106},        // 50: if A == 0x106 goto 214, else 51
-	{Code: 0x0015, Jt: 162, Jf: 0, K: 0x1},          // 51: if A == 0x1 goto 214, else 52
-	{Code: 0x0015, Jt: 161, Jf: 0, K: 0x3a},         // 52: if A == 0x3a goto 214, else 53
-	{Code: 0x0006, K: 0x5005d},                      // 53: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x36},           // 54: if A >= 0x36 goto 59, else 55
-	{Code: 0x0035, Jt: 0, Jf: 158, K: 0x35},         // 55: if A >= 0x35 goto 56, else 214
-	{Code: 0x0020, K: 0x10},                         // 56: A = low half of argument 0
-	{Code: 0x0015, Jt: 156, Jf: 0, K: 0x1},          // 57: if A == 0x1 goto 214, else 58
-	{Code: 0x0006, K: 0x50061},                      // 58: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 0, Jf: 154, K: 0x38},         // 59: if A >= 0x38 goto 60, else 214
-	{Code: 0x0020, K: 0x10},                         // 60: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 61: A &= 0x7e020000
-	{Code: 0x0015, Jt: 151, Jf: 153, K: 0x0},        // 62: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x5c},          // 63: if A >= 0x5c goto 82, else 64
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x55},           // 64: if A >= 0x55 goto 70, else 65
-	{Code: 0x0035, Jt: 0, Jf: 148, K: 0x48},         // 65: if A >= 0x48 goto 66, else 214
-	{Code: 0x0035, Jt: 147, Jf: 0, K: 0x49},         // 66: if A >= 0x49 goto 214, else 67
-	{Code: 0x0020, K: 0x18},                         // 67: A = low half of argument 1
-	{Code: 0x0015, Jt: 147, Jf: 0, K: 0x400},        // 68: if A == 0x400 goto 216, else 69
-	{Code: 0x0015, Jt: 146, Jf: 144, K: 0x410},      // 69: if A == 0x410 goto 216, else 214
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x5a},           // 70: if A >= 0x5a goto 75, else 71
-	{Code: 0x0035, Jt: 142, Jf: 0, K: 0x56},         // 71: if A >= 0x56 goto 214, else 72
-	{Code: 0x0020, K: 0x18},                         // 72: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 73: A &= 0xc00
-	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 74: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x5b},           // 75: if A >= 0x5b goto 79, else 76
-	{Code: 0x0020, K: 0x18},                         // 76: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 77: A &= 0xc00
-	{Code: 0x0015, Jt: 135, Jf: 137, K: 0x0},        // 78: if A == 0x0 goto 214, else 216
-	{Code: 0x0020, K: 0x18},                         // 79: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 80: A &= 0xc00
-	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 81: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x68},           // 82: if A >= 0x68 goto 86, else 83
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x66},           // 83: if A >= 0x66 goto 85, else 84
-	{Code: 0x0035, Jt: 131, Jf: 129, K: 0x65},       // 84: if A >= 0x65 goto 216, else 214
-	{Code: 0x0035, Jt: 130, Jf: 128, K: 0x67},       // 85: if A >= 0x67 goto 216, else 214
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x86},           // 86: if A >= 0x86 goto 91, else 87
-	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x85},         // 87: if A >= 0x85 goto 88, else 214
-	{Code: 0x0020, K: 0x18},                         // 88: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 89: A &= 0xc00
-	{Code: 0x0015, Jt: 123, Jf: 125, K: 0x0},        // 90: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x87},         // 91: if A >= 0x87 goto 92, else 216
-	{Code: 0x0020, K: 0x10},                         // 92: A = low half of argument 0
-	{Code: 0x0015, Jt: 120, Jf: 0, K: 0x0},          // 93: if A == 0x0 goto 214, else 94
-	{Code: 0x0015, Jt: 119, Jf: 0, K: 0x8},          // 94: if A == 0x8 goto 214, else 95
-	{Code: 0x0015, Jt: 118, Jf: 0, K: 0x20000},      // 95: if A == 0x20000 goto 214, else 96
-	{Code: 0x0015, Jt: 117, Jf: 0, K: 0x20008},      // 96: if A == 0x20008 goto 214, else 97
-	{Code: 0x0015, Jt: 116, Jf: 118, K: 0xffffffff}, // 97: if A == 0xffffffff goto 214, else 216
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0xa2},          // 98: if A >= 0xa2 goto 117, else 99
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x90},           // 99: if A >= 0x90 goto 108, else 100
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x8c},           // 100: if A >= 0x8c goto 103, else 101
-	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x89},         // 101: if A >= 0x89 goto 102, else 216
-	{Code: 0x0035, Jt: 113, Jf: 111, K: 0x8b},       // 102: if A >= 0x8b goto 216, else 214
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x8e},           // 103: if A >= 0x8e goto 107, else 104
-	{Code: 0x0035, Jt: 0, Jf: 109, K: 0x8d},         // 104: if A >= 0x8d goto 105, else 214
-	{Code: 0x0020, K: 0x10},                         // 105: A = low half of argument 0
-	{Code: 0x0015, Jt: 35, Jf: 109, K: 0x0},         // 106: if A == 0x0 goto 142, else 216
-	{Code: 0x0035, Jt: 106, Jf: 68, K: 0x8f},        // 107: if A >= 0x8f goto 214, else 176
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x9e},           // 108: if A >= 0x9e goto 114, else 109
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x99},           // 109: if A >= 0x99 goto 111, else 110
-	{Code: 0x0035, Jt: 103, Jf: 65, K: 0x91},        // 110: if A >= 0x91 goto 214, else 176
-	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x9d},         // 111: if A >= 0x9d goto 112, else 216
-	{Code: 0x0020, K: 0x10},                         // 112: A = low half of argument 0
-	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 113: if A == 0x23 goto 216, else 214
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa0},           // 114: if A >= 0xa0 goto 116, else 115
-	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x9f},        // 115: if A >= 0x9f goto 216, else 214
-	{Code: 0x0035, Jt: 99, Jf: 97, K: 0xa1},         // 116: if A >= 0xa1 goto 216, else 214
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd3},           // 117: if A >= 0xd3 goto 124, else 118
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xba},           // 118: if A >= 0xba goto 121, else 119
-	{Code: 0x0035, Jt: 0, Jf: 94, K: 0xa3},          // 119: if A >= 0xa3 goto 120, else 214
-	{Code: 0x0035, Jt: 96, Jf: 95, K: 0xb5},         // 120: if A >= 0xb5 goto 217, else 216
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xcc},           // 121: if A >= 0xcc goto 123, else 122
-	{Code: 0x0035, Jt: 53, Jf: 91, K: 0xcb},         // 122: if A >= 0xcb goto 176, else 214
-	{Code: 0x0035, Jt: 93, Jf: 90, K: 0xce},         // 123: if A >= 0xce goto 217, else 214
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xd9},           // 124: if A >= 0xd9 goto 128, else 125
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd5},           // 125: if A >= 0xd5 goto 127, else 126
-	{Code: 0x0035, Jt: 89, Jf: 87, K: 0xd4},         // 126: if A >= 0xd4 goto 216, else 214
-	{Code: 0x0035, Jt: 88, Jf: 86, K: 0xd8},         // 127: if A >= 0xd8 goto 216, else 214
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xe4},           // 128: if A >= 0xe4 goto 130, else 129
-	{Code: 0x0035, Jt: 86, Jf: 84, K: 0xe3},         // 129: if A >= 0xe3 goto 216, else 214
-	{Code: 0x0035, Jt: 86, Jf: 83, K: 0xec},         // 130: if A >= 0xec goto 217, else 214
-	{Code: 0x0035, Jt: 51, Jf: 0, K: 0x140},         // 131: if A >= 0x140 goto 183, else 132
-	{Code: 0x0035, Jt: 30, Jf: 0, K: 0x111},         // 132: if A >= 0x111 goto 163, else 133
-	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x100},         // 133: if A >= 0x100 goto 144, else 134
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf7},           // 134: if A >= 0xf7 goto 137, else 135
-	{Code: 0x0035, Jt: 0, Jf: 80, K: 0xf0},          // 135: if A >= 0xf0 goto 136, else 216
-	{Code: 0x0035, Jt: 79, Jf: 77, K: 0xf6},         // 136: if A >= 0xf6 goto 216, else 214
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xfb},           // 137: if A >= 0xfb goto 139, else 138
-	{Code: 0x0035, Jt: 77, Jf: 75, K: 0xf8},         // 138: if A >= 0xf8 goto 216, else 214
-	{Code: 0x0035, Jt: 74, Jf: 0, K: 0xfc},          // 139: if A >= 0xfc goto 214, else 140
-	{Code: 0x0020, K: 0x10},                         // 140: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 74, K: 0x1},           // 141: if A == 0x1 goto 142, else 216
-	{Code: 0x0020, K: 0x18},                         // 142: A = low half of argument 1
-	{Code: 0x0015, Jt: 70, Jf: 72, K: 0x0},          // 143: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x104},         // 144: if A >= 0x104 goto 157, else 145
-	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x102},          // 145: if A >= 0x102 goto 153, else 146
-	{Code: 0x0035, Jt: 0, Jf: 69, K: 0x101},         // 146: if A >= 0x101 goto 147, else 216
-	{Code: 0x0020, K: 0x20},                         // 147: A = low half of argument 2
-	{Code: 0x0054, K: 0x400040},                     // 148: A &= 0x400040
-	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x0},           // 149: if A == 0x0 goto 214, else 150
-	{Code: 0x0020, K: 0x28},                         // 150: A = low half of argument 3
-	{Code: 0x0054, K: 0xc00},                        // 151: A &= 0xc00
-	{Code: 0x0015, Jt: 61, Jf: 63, K: 0x0},          // 152: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 0, Jf: 60, K: 0x103},         // 153: if A >= 0x103 goto 154, else 214
-	{Code: 0x0020, K: 0x20},                         // 154: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 155: A &= 0xc00
-	{Code: 0x0015, Jt: 57, Jf: 59, K: 0x0},          // 156: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10d},          // 157: if A >= 0x10d goto 162, else 158
-	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x10c},         // 158: if A >= 0x10c goto 159, else 214
-	{Code: 0x0020, K: 0x20},                         // 159: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 160: A &= 0xc00
-	{Code: 0x0015, Jt: 52, Jf: 54, K: 0x0},          // 161: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 53, Jf: 51, K: 0x110},        // 162: if A >= 0x110 goto 216, else 214
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x12f},          // 163: if A >= 0x12f goto 170, else 164
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12a},          // 164: if A >= 0x12a goto 167, else 165
-	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x116},         // 165: if A >= 0x116 goto 166, else 214
-	{Code: 0x0035, Jt: 47, Jf: 49, K: 0x118},        // 166: if A >= 0x118 goto 214, else 216
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12c},          // 167: if A >= 0x12c goto 169, else 168
-	{Code: 0x0035, Jt: 45, Jf: 47, K: 0x12b},        // 168: if A >= 0x12b goto 214, else 216
-	{Code: 0x0035, Jt: 6, Jf: 46, K: 0x12e},         // 169: if A >= 0x12e goto 176, else 216
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x136},          // 170: if A >= 0x136 goto 174, else 171
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x134},          // 171: if A >= 0x134 goto 173, else 172
-	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x132},        // 172: if A >= 0x132 goto 214, else 216
-	{Code: 0x0035, Jt: 40, Jf: 42, K: 0x135},        // 173: if A >= 0x135 goto 214, else 216
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 174: if A >= 0x13b goto 178, else 175
-	{Code: 0x0035, Jt: 0, Jf: 40, K: 0x13a},         // 175: if A >= 0x13a goto 176, else 216
-	{Code: 0x0020, K: 0x10},                         // 176: A = low half of argument 0
-	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 177: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13f},         // 178: if A >= 0x13f goto 179, else 214
-	{Code: 0x0020, K: 0x18},                         // 179: A = low half of argument 1
-	{Code: 0x0054, K: 0x4},                          // 180: A &= 0x4
-	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 181: if A == 0x0 goto 214, else 182
-	{Code: 0x0006, K: 0x5000c},                      // 182: ENOMEM
-	{Code: 0x0035, Jt: 14, Jf: 0, K: 0x1b7},         // 183: if A >= 0x1b7 goto 198, else 184
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a8},          // 184: if A >= 0x1a8 goto 191, else 185
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x144},          // 185: if A >= 0x144 goto 188, else 186
-	{Code: 0x0035, Jt: 0, Jf: 29, K: 0x142},         // 186: if A >= 0x142 goto 187, else 216
-	{Code: 0x0035, Jt: 28, Jf: 26, K: 0x143},        // 187: if A >= 0x143 goto 216, else 214
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x14e},          // 188: if A >= 0x14e goto 190, else 189
-	{Code: 0x0035, Jt: 27, Jf: 24, K: 0x14d},        // 189: if A >= 0x14d goto 217, else 214
-	{Code: 0x0035, Jt: 26, Jf: 23, K: 0x150},        // 190: if A >= 0x150 goto 217, else 214
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1b3},          // 191: if A >= 0x1b3 goto 195, else 192
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1ac},          // 192: if A >= 0x1ac goto 194, else 193
-	{Code: 0x0035, Jt: 23, Jf: 20, K: 0x1a9},        // 193: if A >= 0x1a9 goto 217, else 214
-	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 194: if A >= 0x1b2 goto 214, else 216
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 195: if A >= 0x1b5 goto 197, else 196
-	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 196: if A >= 0x1b4 goto 214, else 217
-	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 197: if A >= 0x1b6 goto 216, else 217
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 198: if A >= 0x1c2 goto 205, else 199
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 199: if A >= 0x1ba goto 202, else 200
-	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 200: if A >= 0x1b8 goto 201, else 214
-	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 201: if A >= 0x1b9 goto 214, else 216
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 202: if A >= 0x1bf goto 204, else 203
-	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 203: if A >= 0x1bc goto 214, else 216
-	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 204: if A >= 0x1c1 goto 214, else 216
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 205: if A >= 0x1c9 goto 212, else 206
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 206: if A >= 0x1c4 goto 208, else 207
-	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 207: if A >= 0x1c3 goto 214, else 216
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 208: if A >= 0x1c5 goto 214, else 209
-	{Code: 0x0020, K: 0x20},                         // 209: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 210: A &= 0xc00
-	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 211: if A == 0x0 goto 214, else 216
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 212: if A >= 0x1d3 goto 215, else 213
-	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 213: if A >= 0x1ce goto 214, else 216
-	{Code: 0x0006, K: 0x7fff0000},                   // 214: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 215: if A >= 0x1d4 goto 217, else 216
-	{Code: 0x0006, K: 0x50001},                      // 216: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 217: ENOSYS
+	{Code: 0x0015, Jt: 183, Jf: 0, K: 0x0},          // 31: if A == 0x0 goto 215, else 32
+	{Code: 0x0006, K: 0x5000c},                      // 32: ENOMEM
+	{Code: 0x0035, Jt: 0, Jf: 181, K: 0x29},         // 33: if A >= 0x29 goto 34, else 215
+	{Code: 0x0020, K: 0x10},                         // 34: A = low half of argument 0
+	{Code: 0x0015, Jt: 179, Jf: 0, K: 0x1},          // 35: if A == 0x1 goto 215, else 36
+	{Code: 0x0020, K: 0x10},                         // 36: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 37: if A == 0x2 goto 43, else 38
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 38: if A == 0xa goto 43, else 39
+	{Code: 0x0020, K: 0x10},                         // 39: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 40: if A == 0x10 goto 41, else 59
+	{Code: 0x0020, K: 0x20},                         // 41: A = low half of argument 2
+	{Code: 0x0015, Jt: 172, Jf: 11, K: 0x0},         // 42: if A == 0x0 goto 215, else 54
+	{Code: 0x0020, K: 0x18},                         // 43: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 44: A &= 0xf
+	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 45: if A == 0x1 goto 47, else 46
+	{Code: 0x0015, Jt: 0, Jf: 170, K: 0x2},          // 46: if A == 0x2 goto 47, else 217
+	{Code: 0x0020, K: 0x20},                         // 47: A = low half of argument 2
+	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x0},          // 48: if A == 0x0 goto 215, else 49
+	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x6},          // 49: if A == 0x6 goto 215, else 50
+	{Code: 0x0015, Jt: 164, Jf: 0, K: 0x11},         // 50: if A == 0x11 goto 215, else 51
+	{Code: 0x0015, Jt: 163, Jf: 0, K: 0x106},        // 51: if A == 0x106 goto 215, else 52
+	{Code: 0x0015, Jt: 162, Jf: 0, K: 0x1},          // 52: if A == 0x1 goto 215, else 53
+	{Code: 0x0015, Jt: 161, Jf: 0, K: 0x3a},         // 53: if A == 0x3a goto 215, else 54
+	{Code: 0x0006, K: 0x5005d},                      // 54: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x36},           // 55: if A >= 0x36 goto 60, else 56
+	{Code: 0x0035, Jt: 0, Jf: 158, K: 0x35},         // 56: if A >= 0x35 goto 57, else 215
+	{Code: 0x0020, K: 0x10},                         // 57: A = low half of argument 0
+	{Code: 0x0015, Jt: 156, Jf: 0, K: 0x1},          // 58: if A == 0x1 goto 215, else 59
+	{Code: 0x0006, K: 0x50061},                      // 59: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 0, Jf: 154, K: 0x38},         // 60: if A >= 0x38 goto 61, else 215
+	{Code: 0x0020, K: 0x10},                         // 61: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 62: A &= 0x7e020000
+	{Code: 0x0015, Jt: 151, Jf: 153, K: 0x0},        // 63: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x5c},          // 64: if A >= 0x5c goto 83, else 65
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x55},           // 65: if A >= 0x55 goto 71, else 66
+	{Code: 0x0035, Jt: 0, Jf: 148, K: 0x48},         // 66: if A >= 0x48 goto 67, else 215
+	{Code: 0x0035, Jt: 147, Jf: 0, K: 0x49},         // 67: if A >= 0x49 goto 215, else 68
+	{Code: 0x0020, K: 0x18},                         // 68: A = low half of argument 1
+	{Code: 0x0015, Jt: 147, Jf: 0, K: 0x400},        // 69: if A == 0x400 goto 217, else 70
+	{Code: 0x0015, Jt: 146, Jf: 144, K: 0x410},      // 70: if A == 0x410 goto 217, else 215
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x5a},           // 71: if A >= 0x5a goto 76, else 72
+	{Code: 0x0035, Jt: 142, Jf: 0, K: 0x56},         // 72: if A >= 0x56 goto 215, else 73
+	{Code: 0x0020, K: 0x18},                         // 73: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 74: A &= 0xc00
+	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 75: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x5b},           // 76: if A >= 0x5b goto 80, else 77
+	{Code: 0x0020, K: 0x18},                         // 77: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 78: A &= 0xc00
+	{Code: 0x0015, Jt: 135, Jf: 137, K: 0x0},        // 79: if A == 0x0 goto 215, else 217
+	{Code: 0x0020, K: 0x18},                         // 80: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 81: A &= 0xc00
+	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 82: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x68},           // 83: if A >= 0x68 goto 87, else 84
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x66},           // 84: if A >= 0x66 goto 86, else 85
+	{Code: 0x0035, Jt: 131, Jf: 129, K: 0x65},       // 85: if A >= 0x65 goto 217, else 215
+	{Code: 0x0035, Jt: 130, Jf: 128, K: 0x67},       // 86: if A >= 0x67 goto 217, else 215
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x86},           // 87: if A >= 0x86 goto 92, else 88
+	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x85},         // 88: if A >= 0x85 goto 89, else 215
+	{Code: 0x0020, K: 0x18},                         // 89: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 90: A &= 0xc00
+	{Code: 0x0015, Jt: 123, Jf: 125, K: 0x0},        // 91: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x87},         // 92: if A >= 0x87 goto 93, else 217
+	{Code: 0x0020, K: 0x10},                         // 93: A = low half of argument 0
+	{Code: 0x0015, Jt: 120, Jf: 0, K: 0x0},          // 94: if A == 0x0 goto 215, else 95
+	{Code: 0x0015, Jt: 119, Jf: 0, K: 0x8},          // 95: if A == 0x8 goto 215, else 96
+	{Code: 0x0015, Jt: 118, Jf: 0, K: 0x20000},      // 96: if A == 0x20000 goto 215, else 97
+	{Code: 0x0015, Jt: 117, Jf: 0, K: 0x20008},      // 97: if A == 0x20008 goto 215, else 98
+	{Code: 0x0015, Jt: 116, Jf: 118, K: 0xffffffff}, // 98: if A == 0xffffffff goto 215, else 217
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0xa2},          // 99: if A >= 0xa2 goto 118, else 100
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x90},           // 100: if A >= 0x90 goto 109, else 101
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x8c},           // 101: if A >= 0x8c goto 104, else 102
+	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x89},         // 102: if A >= 0x89 goto 103, else 217
+	{Code: 0x0035, Jt: 113, Jf: 111, K: 0x8b},       // 103: if A >= 0x8b goto 217, else 215
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x8e},           // 104: if A >= 0x8e goto 108, else 105
+	{Code: 0x0035, Jt: 0, Jf: 109, K: 0x8d},         // 105: if A >= 0x8d goto 106, else 215
+	{Code: 0x0020, K: 0x10},                         // 106: A = low half of argument 0
+	{Code: 0x0015, Jt: 35, Jf: 109, K: 0x0},         // 107: if A == 0x0 goto 143, else 217
+	{Code: 0x0035, Jt: 106, Jf: 68, K: 0x8f},        // 108: if A >= 0x8f goto 215, else 177
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x9e},           // 109: if A >= 0x9e goto 115, else 110
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x99},           // 110: if A >= 0x99 goto 112, else 111
+	{Code: 0x0035, Jt: 103, Jf: 65, K: 0x91},        // 111: if A >= 0x91 goto 215, else 177
+	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x9d},         // 112: if A >= 0x9d goto 113, else 217
+	{Code: 0x0020, K: 0x10},                         // 113: A = low half of argument 0
+	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 114: if A == 0x23 goto 217, else 215
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa0},           // 115: if A >= 0xa0 goto 117, else 116
+	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x9f},        // 116: if A >= 0x9f goto 217, else 215
+	{Code: 0x0035, Jt: 99, Jf: 97, K: 0xa1},         // 117: if A >= 0xa1 goto 217, else 215
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd3},           // 118: if A >= 0xd3 goto 125, else 119
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xba},           // 119: if A >= 0xba goto 122, else 120
+	{Code: 0x0035, Jt: 0, Jf: 94, K: 0xa3},          // 120: if A >= 0xa3 goto 121, else 215
+	{Code: 0x0035, Jt: 96, Jf: 95, K: 0xb5},         // 121: if A >= 0xb5 goto 218, else 217
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xcc},           // 122: if A >= 0xcc goto 124, else 123
+	{Code: 0x0035, Jt: 53, Jf: 91, K: 0xcb},         // 123: if A >= 0xcb goto 177, else 215
+	{Code: 0x0035, Jt: 93, Jf: 90, K: 0xce},         // 124: if A >= 0xce goto 218, else 215
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xd9},           // 125: if A >= 0xd9 goto 129, else 126
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd5},           // 126: if A >= 0xd5 goto 128, else 127
+	{Code: 0x0035, Jt: 89, Jf: 87, K: 0xd4},         // 127: if A >= 0xd4 goto 217, else 215
+	{Code: 0x0035, Jt: 88, Jf: 86, K: 0xd8},         // 128: if A >= 0xd8 goto 217, else 215
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xe4},           // 129: if A >= 0xe4 goto 131, else 130
+	{Code: 0x0035, Jt: 86, Jf: 84, K: 0xe3},         // 130: if A >= 0xe3 goto 217, else 215
+	{Code: 0x0035, Jt: 86, Jf: 83, K: 0xec},         // 131: if A >= 0xec goto 218, else 215
+	{Code: 0x0035, Jt: 51, Jf: 0, K: 0x140},         // 132: if A >= 0x140 goto 184, else 133
+	{Code: 0x0035, Jt: 30, Jf: 0, K: 0x111},         // 133: if A >= 0x111 goto 164, else 134
+	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x100},         // 134: if A >= 0x100 goto 145, else 135
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf7},           // 135: if A >= 0xf7 goto 138, else 136
+	{Code: 0x0035, Jt: 0, Jf: 80, K: 0xf0},          // 136: if A >= 0xf0 goto 137, else 217
+	{Code: 0x0035, Jt: 79, Jf: 77, K: 0xf6},         // 137: if A >= 0xf6 goto 217, else 215
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xfb},           // 138: if A >= 0xfb goto 140, else 139
+	{Code: 0x0035, Jt: 77, Jf: 75, K: 0xf8},         // 139: if A >= 0xf8 goto 217, else 215
+	{Code: 0x0035, Jt: 74, Jf: 0, K: 0xfc},          // 140: if A >= 0xfc goto 215, else 141
+	{Code: 0x0020, K: 0x10},                         // 141: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 74, K: 0x1},           // 142: if A == 0x1 goto 143, else 217
+	{Code: 0x0020, K: 0x18},                         // 143: A = low half of argument 1
+	{Code: 0x0015, Jt: 70, Jf: 72, K: 0x0},          // 144: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x104},         // 145: if A >= 0x104 goto 158, else 146
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x102},          // 146: if A >= 0x102 goto 154, else 147
+	{Code: 0x0035, Jt: 0, Jf: 69, K: 0x101},         // 147: if A >= 0x101 goto 148, else 217
+	{Code: 0x0020, K: 0x20},                         // 148: A = low half of argument 2
+	{Code: 0x0054, K: 0x400040},                     // 149: A &= 0x400040
+	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x0},           // 150: if A == 0x0 goto 215, else 151
+	{Code: 0x0020, K: 0x28},                         // 151: A = low half of argument 3
+	{Code: 0x0054, K: 0xc00},                        // 152: A &= 0xc00
+	{Code: 0x0015, Jt: 61, Jf: 63, K: 0x0},          // 153: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 0, Jf: 60, K: 0x103},         // 154: if A >= 0x103 goto 155, else 215
+	{Code: 0x0020, K: 0x20},                         // 155: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 156: A &= 0xc00
+	{Code: 0x0015, Jt: 57, Jf: 59, K: 0x0},          // 157: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10d},          // 158: if A >= 0x10d goto 163, else 159
+	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x10c},         // 159: if A >= 0x10c goto 160, else 215
+	{Code: 0x0020, K: 0x20},                         // 160: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 161: A &= 0xc00
+	{Code: 0x0015, Jt: 52, Jf: 54, K: 0x0},          // 162: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 53, Jf: 51, K: 0x110},        // 163: if A >= 0x110 goto 217, else 215
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x12f},          // 164: if A >= 0x12f goto 171, else 165
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12a},          // 165: if A >= 0x12a goto 168, else 166
+	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x116},         // 166: if A >= 0x116 goto 167, else 215
+	{Code: 0x0035, Jt: 47, Jf: 49, K: 0x118},        // 167: if A >= 0x118 goto 215, else 217
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12c},          // 168: if A >= 0x12c goto 170, else 169
+	{Code: 0x0035, Jt: 45, Jf: 47, K: 0x12b},        // 169: if A >= 0x12b goto 215, else 217
+	{Code: 0x0035, Jt: 6, Jf: 46, K: 0x12e},         // 170: if A >= 0x12e goto 177, else 217
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x136},          // 171: if A >= 0x136 goto 175, else 172
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x134},          // 172: if A >= 0x134 goto 174, else 173
+	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x132},        // 173: if A >= 0x132 goto 215, else 217
+	{Code: 0x0035, Jt: 40, Jf: 42, K: 0x135},        // 174: if A >= 0x135 goto 215, else 217
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 175: if A >= 0x13b goto 179, else 176
+	{Code: 0x0035, Jt: 0, Jf: 40, K: 0x13a},         // 176: if A >= 0x13a goto 177, else 217
+	{Code: 0x0020, K: 0x10},                         // 177: A = low half of argument 0
+	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 178: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13f},         // 179: if A >= 0x13f goto 180, else 215
+	{Code: 0x0020, K: 0x18},                         // 180: A = low half of argument 1
+	{Code: 0x0054, K: 0x4},                          // 181: A &= 0x4
+	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 182: if A == 0x0 goto 215, else 183
+	{Code: 0x0006, K: 0x50016},                      // 183: EINVAL
+	{Code: 0x0035, Jt: 14, Jf: 0, K: 0x1b7},         // 184: if A >= 0x1b7 goto 199, else 185
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a8},          // 185: if A >= 0x1a8 goto 192, else 186
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x144},          // 186: if A >= 0x144 goto 189, else 187
+	{Code: 0x0035, Jt: 0, Jf: 29, K: 0x142},         // 187: if A >= 0x142 goto 188, else 217
+	{Code: 0x0035, Jt: 28, Jf: 26, K: 0x143},        // 188: if A >= 0x143 goto 217, else 215
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x14e},          // 189: if A >= 0x14e goto 191, else 190
+	{Code: 0x0035, Jt: 27, Jf: 24, K: 0x14d},        // 190: if A >= 0x14d goto 218, else 215
+	{Code: 0x0035, Jt: 26, Jf: 23, K: 0x150},        // 191: if A >= 0x150 goto 218, else 215
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1b3},          // 192: if A >= 0x1b3 goto 196, else 193
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1ac},          // 193: if A >= 0x1ac goto 195, else 194
+	{Code: 0x0035, Jt: 23, Jf: 20, K: 0x1a9},        // 194: if A >= 0x1a9 goto 218, else 215
+	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 195: if A >= 0x1b2 goto 215, else 217
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 196: if A >= 0x1b5 goto 198, else 197
+	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 197: if A >= 0x1b4 goto 215, else 218
+	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 198: if A >= 0x1b6 goto 217, else 218
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 199: if A >= 0x1c2 goto 206, else 200
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 200: if A >= 0x1ba goto 203, else 201
+	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 201: if A >= 0x1b8 goto 202, else 215
+	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 202: if A >= 0x1b9 goto 215, else 217
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 203: if A >= 0x1bf goto 205, else 204
+	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 204: if A >= 0x1bc goto 215, else 217
+	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 205: if A >= 0x1c1 goto 215, else 217
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 206: if A >= 0x1c9 goto 213, else 207
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 207: if A >= 0x1c4 goto 209, else 208
+	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 208: if A >= 0x1c3 goto 215, else 217
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 209: if A >= 0x1c5 goto 215, else 210
+	{Code: 0x0020, K: 0x20},                         // 210: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 211: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 212: if A == 0x0 goto 215, else 217
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 213: if A >= 0x1d3 goto 216, else 214
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 214: if A >= 0x1ce goto 215, else 217
+	{Code: 0x0006, K: 0x7fff0000},                   // 215: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 216: if A >= 0x1d4 goto 218, else 217
+	{Code: 0x0006, K: 0x50001},                      // 217: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 218: ENOSYS
 }
 
-// strictFilter has 223 instructions.
+// strictFilter has 224 instructions.
 //
 // Allowed:
 //
@@ -385,222 +386,223 @@ var strictFilter = [...]unix.SockFilter{
 	{Code: 0x0020, K: 0x0},                          // 2: A = number
 	{Code: 0x0045, Jt: 0, Jf: 1, K: 0x40000000},     // 3: if A & 0x40000000 goto 4, else 5
 	{Code: 0x0006, K: 0x80000000},                   // 4: Killed
-	{Code: 0x0035, Jt: 130, Jf: 0, K: 0xed},         // 5: if A >= 0xed goto 136, else 6
-	{Code: 0x0035, Jt: 96, Jf: 0, K: 0x88},          // 6: if A >= 0x88 goto 103, else 7
-	{Code: 0x0035, Jt: 56, Jf: 0, K: 0x48},          // 7: if A >= 0x48 goto 64, else 8
+	{Code: 0x0035, Jt: 131, Jf: 0, K: 0xed},         // 5: if A >= 0xed goto 137, else 6
+	{Code: 0x0035, Jt: 97, Jf: 0, K: 0x88},          // 6: if A >= 0x88 goto 104, else 7
+	{Code: 0x0035, Jt: 57, Jf: 0, K: 0x48},          // 7: if A >= 0x48 goto 65, else 8
 	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x1d},          // 8: if A >= 0x1d goto 27, else 9
 	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x9},            // 9: if A >= 0x9 goto 18, else 10
-	{Code: 0x0035, Jt: 0, Jf: 208, K: 0x2},          // 10: if A >= 0x2 goto 11, else 219
-	{Code: 0x0035, Jt: 207, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 219, else 12
+	{Code: 0x0035, Jt: 0, Jf: 209, K: 0x2},          // 10: if A >= 0x2 goto 11, else 220
+	{Code: 0x0035, Jt: 208, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 220, else 12
 	{Code: 0x0020, K: 0x18},                         // 12: A = low half of argument 1
 	{Code: 0x0054, K: 0x400040},                     // 13: A &= 0x400040
-	{Code: 0x0015, Jt: 204, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 219, else 15
+	{Code: 0x0015, Jt: 205, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 220, else 15
 	{Code: 0x0020, K: 0x20},                         // 15: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 16: A &= 0xc00
-	{Code: 0x0015, Jt: 201, Jf: 203, K: 0x0},        // 17: if A == 0x0 goto 219, else 221
+	{Code: 0x0015, Jt: 202, Jf: 204, K: 0x0},        // 17: if A == 0x0 goto 220, else 222
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10},           // 18: if A >= 0x10 goto 23, else 19
-	{Code: 0x0035, Jt: 199, Jf: 0, K: 0xa},          // 19: if A >= 0xa goto 219, else 20
+	{Code: 0x0035, Jt: 200, Jf: 0, K: 0xa},          // 19: if A >= 0xa goto 220, else 20
 	{Code: 0x0020, K: 0x28},                         // 20: A = low half of argument 3
 	{Code: 0x0054, K: 0x40000},                      // 21: A &= 0x40000
-	{Code: 0x0015, Jt: 196, Jf: 164, K: 0x0},        // 22: if A == 0x0 goto 219, else 187
-	{Code: 0x0035, Jt: 195, Jf: 0, K: 0x11},         // 23: if A >= 0x11 goto 219, else 24
+	{Code: 0x0015, Jt: 197, Jf: 10, K: 0x0},         // 22: if A == 0x0 goto 220, else 33
+	{Code: 0x0035, Jt: 196, Jf: 0, K: 0x11},         // 23: if A >= 0x11 goto 220, else 24
 	{Code: 0x0020, K: 0x18},                         // 24: A = low half of argument 1
-	{Code: 0x0015, Jt: 195, Jf: 0, K: 0x5412},       // 25: if A == 0x5412 goto 221, else 26
-	{Code: 0x0015, Jt: 194, Jf: 192, K: 0x541c},     // 26: if A == 0x541c goto 221, else 219
-	{Code: 0x0035, Jt: 27, Jf: 0, K: 0x35},          // 27: if A >= 0x35 goto 55, else 28
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x29},           // 28: if A >= 0x29 goto 33, else 29
-	{Code: 0x0035, Jt: 189, Jf: 0, K: 0x1e},         // 29: if A >= 0x1e goto 219, else 30
+	{Code: 0x0015, Jt: 196, Jf: 0, K: 0x5412},       // 25: if A == 0x5412 goto 222, else 26
+	{Code: 0x0015, Jt: 195, Jf: 193, K: 0x541c},     // 26: if A == 0x541c goto 222, else 220
+	{Code: 0x0035, Jt: 28, Jf: 0, K: 0x35},          // 27: if A >= 0x35 goto 56, else 28
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x29},           // 28: if A >= 0x29 goto 34, else 29
+	{Code: 0x0035, Jt: 190, Jf: 0, K: 0x1e},         // 29: if A >= 0x1e goto 220, else 30
 	{Code: 0x0020, K: 0x20},                         // 30: A = low half of argument 2
 	{Code: 0x0054, K: 0x800},                        // 31: A &= 0x800
-	{Code: 0x0015, Jt: 186, Jf: 154, K: 0x0},        // 32: if A == 0x0 goto 219, else 187
-	{Code: 0x0035, Jt: 185, Jf: 0, K: 0x2a},         // 33: if A >= 0x2a goto 219, else 34
-	{Code: 0x0020, K: 0x10},                         // 34: A = low half of argument 0
-	{Code: 0x0015, Jt: 183, Jf: 0, K: 0x1},          // 35: if A == 0x1 goto 219, else 36
-	{Code: 0x0020, K: 0x10},                         // 36: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 37: if A == 0x2 goto 43, else 38
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 38: if A == 0xa goto 43, else 39
-	{Code: 0x0020, K: 0x10},                         // 39: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 40: if A == 0x10 goto 41, else 59
-	{Code: 0x0020, K: 0x20},                         // 41: A = low half of argument 2
-	{Code: 0x0015, Jt: 176, Jf: 11, K: 0x0},         // 42: if A == 0x0 goto 219, else 54
-	{Code: 0x0020, K: 0x18},                         // 43: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 44: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 45: if A == 0x1 goto 47, else 46
-	{Code: 0x0015, Jt: 0, Jf: 174, K: 0x2},          // 46: if A == 0x2 goto 47, else 221
-	{Code: 0x0020, K: 0x20},                         // 47: A = low half of argument 2
-	{Code: 0x0015, Jt: 170, Jf: 0, K: 0x0},          // 48: if A == 0x0 goto 219, else 49
-	{Code: 0x0015, Jt: 169, Jf: 0, K: 0x6},          // 49: if A == 0x6 goto 219, else 50
-	{Code: 0x0015, Jt: 168, Jf: 0, K: 0x11},         // 50: if A == 0x11 goto 219, else 51
-	{Code: 0x0015, Jt: 167, Jf: 0, K: 0x106},        // 51: if A == 0x106 goto 219, else 52
-	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x1},          // 52: if A == 0x1 goto 219, else 53
-	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x3a},         // 53: if A == 0x3a goto 219, else 54
-	{Code: 0x0006, K: 0x5005d},                      // 54: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x38},           // 55: if A >= 0x38 goto 60, else 56
-	{Code: 0x0035, Jt: 162, Jf: 0, K: 0x36},         // 56: if A >= 0x36 goto 219, else 57
-	{Code: 0x0020, K: 0x10},                         // 57: A = low half of argument 0
-	{Code: 0x0015, Jt: 160, Jf: 0, K: 0x1},          // 58: if A == 0x1 goto 219, else 59
-	{Code: 0x0006, K: 0x50061},                      // 59: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 158, Jf: 0, K: 0x39},         // 60: if A >= 0x39 goto 219, else 61
-	{Code: 0x0020, K: 0x10},                         // 61: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 62: A &= 0x7e020000
-	{Code: 0x0015, Jt: 155, Jf: 157, K: 0x0},        // 63: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 22, Jf: 0, K: 0x5c},          // 64: if A >= 0x5c goto 87, else 65
-	{Code: 0x0035, Jt: 9, Jf: 0, K: 0x55},           // 65: if A >= 0x55 goto 75, else 66
-	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x49},           // 66: if A >= 0x49 goto 74, else 67
-	{Code: 0x0020, K: 0x18},                         // 67: A = low half of argument 1
-	{Code: 0x0015, Jt: 152, Jf: 0, K: 0x6},          // 68: if A == 0x6 goto 221, else 69
-	{Code: 0x0015, Jt: 151, Jf: 0, K: 0x7},          // 69: if A == 0x7 goto 221, else 70
-	{Code: 0x0015, Jt: 150, Jf: 0, K: 0x25},         // 70: if A == 0x25 goto 221, else 71
-	{Code: 0x0015, Jt: 149, Jf: 0, K: 0x26},         // 71: if A == 0x26 goto 221, else 72
-	{Code: 0x0015, Jt: 148, Jf: 0, K: 0x400},        // 72: if A == 0x400 goto 221, else 73
-	{Code: 0x0015, Jt: 147, Jf: 145, K: 0x410},      // 73: if A == 0x410 goto 221, else 219
-	{Code: 0x0035, Jt: 144, Jf: 146, K: 0x4a},       // 74: if A >= 0x4a goto 219, else 221
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x5a},           // 75: if A >= 0x5a goto 80, else 76
-	{Code: 0x0035, Jt: 142, Jf: 0, K: 0x56},         // 76: if A >= 0x56 goto 219, else 77
-	{Code: 0x0020, K: 0x18},                         // 77: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 78: A &= 0xc00
-	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 79: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x5b},           // 80: if A >= 0x5b goto 84, else 81
-	{Code: 0x0020, K: 0x18},                         // 81: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 82: A &= 0xc00
-	{Code: 0x0015, Jt: 135, Jf: 137, K: 0x0},        // 83: if A == 0x0 goto 219, else 221
-	{Code: 0x0020, K: 0x18},                         // 84: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 85: A &= 0xc00
-	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 86: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x68},           // 87: if A >= 0x68 goto 91, else 88
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x66},           // 88: if A >= 0x66 goto 90, else 89
-	{Code: 0x0035, Jt: 131, Jf: 129, K: 0x65},       // 89: if A >= 0x65 goto 221, else 219
-	{Code: 0x0035, Jt: 130, Jf: 128, K: 0x67},       // 90: if A >= 0x67 goto 221, else 219
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x86},           // 91: if A >= 0x86 goto 96, else 92
-	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x85},         // 92: if A >= 0x85 goto 93, else 219
-	{Code: 0x0020, K: 0x18},                         // 93: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 94: A &= 0xc00
-	{Code: 0x0015, Jt: 123, Jf: 125, K: 0x0},        // 95: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x87},         // 96: if A >= 0x87 goto 97, else 221
-	{Code: 0x0020, K: 0x10},                         // 97: A = low half of argument 0
-	{Code: 0x0015, Jt: 120, Jf: 0, K: 0x0},          // 98: if A == 0x0 goto 219, else 99
-	{Code: 0x0015, Jt: 119, Jf: 0, K: 0x8},          // 99: if A == 0x8 goto 219, else 100
-	{Code: 0x0015, Jt: 118, Jf: 0, K: 0x20000},      // 100: if A == 0x20000 goto 219, else 101
-	{Code: 0x0015, Jt: 117, Jf: 0, K: 0x20008},      // 101: if A == 0x20008 goto 219, else 102
-	{Code: 0x0015, Jt: 116, Jf: 118, K: 0xffffffff}, // 102: if A == 0xffffffff goto 219, else 221
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0xa2},          // 103: if A >= 0xa2 goto 122, else 104
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x90},           // 104: if A >= 0x90 goto 113, else 105
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x8c},           // 105: if A >= 0x8c goto 108, else 106
-	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x89},         // 106: if A >= 0x89 goto 107, else 221
-	{Code: 0x0035, Jt: 113, Jf: 111, K: 0x8b},       // 107: if A >= 0x8b goto 221, else 219
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x8e},           // 108: if A >= 0x8e goto 112, else 109
-	{Code: 0x0035, Jt: 0, Jf: 109, K: 0x8d},         // 109: if A >= 0x8d goto 110, else 219
-	{Code: 0x0020, K: 0x10},                         // 110: A = low half of argument 0
-	{Code: 0x0015, Jt: 35, Jf: 109, K: 0x0},         // 111: if A == 0x0 goto 147, else 221
-	{Code: 0x0035, Jt: 106, Jf: 68, K: 0x8f},        // 112: if A >= 0x8f goto 219, else 181
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x9e},           // 113: if A >= 0x9e goto 119, else 114
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x99},           // 114: if A >= 0x99 goto 116, else 115
-	{Code: 0x0035, Jt: 103, Jf: 65, K: 0x91},        // 115: if A >= 0x91 goto 219, else 181
-	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x9d},         // 116: if A >= 0x9d goto 117, else 221
-	{Code: 0x0020, K: 0x10},                         // 117: A = low half of argument 0
-	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 118: if A == 0x23 goto 221, else 219
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa0},           // 119: if A >= 0xa0 goto 121, else 120
-	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x9f},        // 120: if A >= 0x9f goto 221, else 219
-	{Code: 0x0035, Jt: 99, Jf: 97, K: 0xa1},         // 121: if A >= 0xa1 goto 221, else 219
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd3},           // 122: if A >= 0xd3 goto 129, else 123
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xba},           // 123: if A >= 0xba goto 126, else 124
-	{Code: 0x0035, Jt: 0, Jf: 94, K: 0xa3},          // 124: if A >= 0xa3 goto 125, else 219
-	{Code: 0x0035, Jt: 96, Jf: 95, K: 0xb5},         // 125: if A >= 0xb5 goto 222, else 221
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xcc},           // 126: if A >= 0xcc goto 128, else 127
-	{Code: 0x0035, Jt: 53, Jf: 91, K: 0xcb},         // 127: if A >= 0xcb goto 181, else 219
-	{Code: 0x0035, Jt: 93, Jf: 90, K: 0xce},         // 128: if A >= 0xce goto 222, else 219
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xd9},           // 129: if A >= 0xd9 goto 133, else 130
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd5},           // 130: if A >= 0xd5 goto 132, else 131
-	{Code: 0x0035, Jt: 89, Jf: 87, K: 0xd4},         // 131: if A >= 0xd4 goto 221, else 219
-	{Code: 0x0035, Jt: 88, Jf: 86, K: 0xd8},         // 132: if A >= 0xd8 goto 221, else 219
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xe4},           // 133: if A >= 0xe4 goto 135, else 134
-	{Code: 0x0035, Jt: 86, Jf: 84, K: 0xe3},         // 134: if A >= 0xe3 goto 221, else 219
-	{Code: 0x0035, Jt: 86, Jf: 83, K: 0xec},         // 135: if A >= 0xec goto 222, else 219
-	{Code: 0x0035, Jt: 51, Jf: 0, K: 0x140},         // 136: if A >= 0x140 goto 188, else 137
-	{Code: 0x0035, Jt: 30, Jf: 0, K: 0x111},         // 137: if A >= 0x111 goto 168, else 138
-	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x100},         // 138: if A >= 0x100 goto 149, else 139
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf7},           // 139: if A >= 0xf7 goto 142, else 140
-	{Code: 0x0035, Jt: 0, Jf: 80, K: 0xf0},          // 140: if A >= 0xf0 goto 141, else 221
-	{Code: 0x0035, Jt: 79, Jf: 77, K: 0xf6},         // 141: if A >= 0xf6 goto 221, else 219
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xfb},           // 142: if A >= 0xfb goto 144, else 143
-	{Code: 0x0035, Jt: 77, Jf: 75, K: 0xf8},         // 143: if A >= 0xf8 goto 221, else 219
-	{Code: 0x0035, Jt: 74, Jf: 0, K: 0xfc},          // 144: if A >= 0xfc goto 219, else 145
-	{Code: 0x0020, K: 0x10},                         // 145: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 74, K: 0x1},           // 146: if A == 0x1 goto 147, else 221
-	{Code: 0x0020, K: 0x18},                         // 147: A = low half of argument 1
-	{Code: 0x0015, Jt: 70, Jf: 72, K: 0x0},          // 148: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x104},         // 149: if A >= 0x104 goto 162, else 150
-	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x102},          // 150: if A >= 0x102 goto 158, else 151
-	{Code: 0x0035, Jt: 0, Jf: 69, K: 0x101},         // 151: if A >= 0x101 goto 152, else 221
-	{Code: 0x0020, K: 0x20},                         // 152: A = low half of argument 2
-	{Code: 0x0054, K: 0x400040},                     // 153: A &= 0x400040
-	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x0},           // 154: if A == 0x0 goto 219, else 155
-	{Code: 0x0020, K: 0x28},                         // 155: A = low half of argument 3
-	{Code: 0x0054, K: 0xc00},                        // 156: A &= 0xc00
-	{Code: 0x0015, Jt: 61, Jf: 63, K: 0x0},          // 157: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 0, Jf: 60, K: 0x103},         // 158: if A >= 0x103 goto 159, else 219
-	{Code: 0x0020, K: 0x20},                         // 159: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 160: A &= 0xc00
-	{Code: 0x0015, Jt: 57, Jf: 59, K: 0x0},          // 161: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10d},          // 162: if A >= 0x10d goto 167, else 163
-	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x10c},         // 163: if A >= 0x10c goto 164, else 219
-	{Code: 0x0020, K: 0x20},                         // 164: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 165: A &= 0xc00
-	{Code: 0x0015, Jt: 52, Jf: 54, K: 0x0},          // 166: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 53, Jf: 51, K: 0x110},        // 167: if A >= 0x110 goto 221, else 219
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x12f},          // 168: if A >= 0x12f goto 175, else 169
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12a},          // 169: if A >= 0x12a goto 172, else 170
-	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x116},         // 170: if A >= 0x116 goto 171, else 219
-	{Code: 0x0035, Jt: 47, Jf: 49, K: 0x118},        // 171: if A >= 0x118 goto 219, else 221
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12c},          // 172: if A >= 0x12c goto 174, else 173
-	{Code: 0x0035, Jt: 45, Jf: 47, K: 0x12b},        // 173: if A >= 0x12b goto 219, else 221
-	{Code: 0x0035, Jt: 6, Jf: 46, K: 0x12e},         // 174: if A >= 0x12e goto 181, else 221
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x136},          // 175: if A >= 0x136 goto 179, else 176
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x134},          // 176: if A >= 0x134 goto 178, else 177
-	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x132},        // 177: if A >= 0x132 goto 219, else 221
-	{Code: 0x0035, Jt: 40, Jf: 42, K: 0x135},        // 178: if A >= 0x135 goto 219, else 221
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 179: if A >= 0x13b goto 183, else 180
-	{Code: 0x0035, Jt: 0, Jf: 40, K: 0x13a},         // 180: if A >= 0x13a goto 181, else 221
-	{Code: 0x0020, K: 0x10},                         // 181: A = low half of argument 0
-	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 182: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13f},         // 183: if A >= 0x13f goto 184, else 219
-	{Code: 0x0020, K: 0x18},                         // 184: A = low half of argument 1
-	{Code: 0x0054, K: 0x4},                          // 185: A &= 0x4
-	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 186: if A == 0x0 goto 219, else 187
-	{Code: 0x0006, K: 0x5000c},                      // 187: ENOMEM
-	{Code: 0x0035, Jt: 14, Jf: 0, K: 0x1b7},         // 188: if A >= 0x1b7 goto 203, else 189
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a8},          // 189: if A >= 0x1a8 goto 196, else 190
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x144},          // 190: if A >= 0x144 goto 193, else 191
-	{Code: 0x0035, Jt: 0, Jf: 29, K: 0x142},         // 191: if A >= 0x142 goto 192, else 221
-	{Code: 0x0035, Jt: 28, Jf: 26, K: 0x143},        // 192: if A >= 0x143 goto 221, else 219
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x14e},          // 193: if A >= 0x14e goto 195, else 194
-	{Code: 0x0035, Jt: 27, Jf: 24, K: 0x14d},        // 194: if A >= 0x14d goto 222, else 219
-	{Code: 0x0035, Jt: 26, Jf: 23, K: 0x150},        // 195: if A >= 0x150 goto 222, else 219
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1b3},          // 196: if A >= 0x1b3 goto 200, else 197
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1ac},          // 197: if A >= 0x1ac goto 199, else 198
-	{Code: 0x0035, Jt: 23, Jf: 20, K: 0x1a9},        // 198: if A >= 0x1a9 goto 222, else 219
-	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 199: if A >= 0x1b2 goto 219, else 221
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 200: if A >= 0x1b5 goto 202, else 201
-	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 201: if A >= 0x1b4 goto 219, else 222
-	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 202: if A >= 0x1b6 goto 221, else 222
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 203: if A >= 0x1c2 goto 210, else 204
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 204: if A >= 0x1ba goto 207, else 205
-	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 205: if A >= 0x1b8 goto 206, else 219
-	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 206: if A >= 0x1b9 goto 219, else 221
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 207: if A >= 0x1bf goto 209, else 208
-	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 208: if A >= 0x1bc goto 219, else 221
-	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 209: if A >= 0x1c1 goto 219, else 221
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 210: if A >= 0x1c9 goto 217, else 211
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 211: if A >= 0x1c4 goto 213, else 212
-	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 212: if A >= 0x1c3 goto 219, else 221
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 213: if A >= 0x1c5 goto 219, else 214
-	{Code: 0x0020, K: 0x20},                         // 214: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 215: A &= 0xc00
-	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 216: if A == 0x0 goto 219, else 221
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 217: if A >= 0x1d3 goto 220, else 218
-	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 218: if A >= 0x1ce goto 219, else 221
-	{Code: 0x0006, K: 0x7fff0000},                   // 219: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 220: if A >= 0x1d4 goto 222, else 221
-	{Code: 0x0006, K: 0x50001},                      // 221: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 222: ENOSYS
+	{Code: 0x0015, Jt: 187, Jf: 0, K: 0x0},          // 32: if A == 0x0 goto 220, else 33
+	{Code: 0x0006, K: 0x5000c},                      // 33: ENOMEM
+	{Code: 0x0035, Jt: 185, Jf: 0, K: 0x2a},         // 34: if A >= 0x2a goto 220, else 35
+	{Code: 0x0020, K: 0x10},                         // 35: A = low half of argument 0
+	{Code: 0x0015, Jt: 183, Jf: 0, K: 0x1},          // 36: if A == 0x1 goto 220, else 37
+	{Code: 0x0020, K: 0x10},                         // 37: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 38: if A == 0x2 goto 44, else 39
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 39: if A == 0xa goto 44, else 40
+	{Code: 0x0020, K: 0x10},                         // 40: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 41: if A == 0x10 goto 42, else 60
+	{Code: 0x0020, K: 0x20},                         // 42: A = low half of argument 2
+	{Code: 0x0015, Jt: 176, Jf: 11, K: 0x0},         // 43: if A == 0x0 goto 220, else 55
+	{Code: 0x0020, K: 0x18},                         // 44: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 45: A &= 0xf
+	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 46: if A == 0x1 goto 48, else 47
+	{Code: 0x0015, Jt: 0, Jf: 174, K: 0x2},          // 47: if A == 0x2 goto 48, else 222
+	{Code: 0x0020, K: 0x20},                         // 48: A = low half of argument 2
+	{Code: 0x0015, Jt: 170, Jf: 0, K: 0x0},          // 49: if A == 0x0 goto 220, else 50
+	{Code: 0x0015, Jt: 169, Jf: 0, K: 0x6},          // 50: if A == 0x6 goto 220, else 51
+	{Code: 0x0015, Jt: 168, Jf: 0, K: 0x11},         // 51: if A == 0x11 goto 220, else 52
+	{Code: 0x0015, Jt: 167, Jf: 0, K: 0x106},        // 52: if A == 0x106 goto 220, else 53
+	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x1},          // 53: if A == 0x1 goto 220, else 54
+	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x3a},         // 54: if A == 0x3a goto 220, else 55
+	{Code: 0x0006, K: 0x5005d},                      // 55: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x38},           // 56: if A >= 0x38 goto 61, else 57
+	{Code: 0x0035, Jt: 162, Jf: 0, K: 0x36},         // 57: if A >= 0x36 goto 220, else 58
+	{Code: 0x0020, K: 0x10},                         // 58: A = low half of argument 0
+	{Code: 0x0015, Jt: 160, Jf: 0, K: 0x1},          // 59: if A == 0x1 goto 220, else 60
+	{Code: 0x0006, K: 0x50061},                      // 60: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 158, Jf: 0, K: 0x39},         // 61: if A >= 0x39 goto 220, else 62
+	{Code: 0x0020, K: 0x10},                         // 62: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 63: A &= 0x7e020000
+	{Code: 0x0015, Jt: 155, Jf: 157, K: 0x0},        // 64: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 22, Jf: 0, K: 0x5c},          // 65: if A >= 0x5c goto 88, else 66
+	{Code: 0x0035, Jt: 9, Jf: 0, K: 0x55},           // 66: if A >= 0x55 goto 76, else 67
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x49},           // 67: if A >= 0x49 goto 75, else 68
+	{Code: 0x0020, K: 0x18},                         // 68: A = low half of argument 1
+	{Code: 0x0015, Jt: 152, Jf: 0, K: 0x6},          // 69: if A == 0x6 goto 222, else 70
+	{Code: 0x0015, Jt: 151, Jf: 0, K: 0x7},          // 70: if A == 0x7 goto 222, else 71
+	{Code: 0x0015, Jt: 150, Jf: 0, K: 0x25},         // 71: if A == 0x25 goto 222, else 72
+	{Code: 0x0015, Jt: 149, Jf: 0, K: 0x26},         // 72: if A == 0x26 goto 222, else 73
+	{Code: 0x0015, Jt: 148, Jf: 0, K: 0x400},        // 73: if A == 0x400 goto 222, else 74
+	{Code: 0x0015, Jt: 147, Jf: 145, K: 0x410},      // 74: if A == 0x410 goto 222, else 220
+	{Code: 0x0035, Jt: 144, Jf: 146, K: 0x4a},       // 75: if A >= 0x4a goto 220, else 222
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x5a},           // 76: if A >= 0x5a goto 81, else 77
+	{Code: 0x0035, Jt: 142, Jf: 0, K: 0x56},         // 77: if A >= 0x56 goto 220, else 78
+	{Code: 0x0020, K: 0x18},                         // 78: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 79: A &= 0xc00
+	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 80: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x5b},           // 81: if A >= 0x5b goto 85, else 82
+	{Code: 0x0020, K: 0x18},                         // 82: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 83: A &= 0xc00
+	{Code: 0x0015, Jt: 135, Jf: 137, K: 0x0},        // 84: if A == 0x0 goto 220, else 222
+	{Code: 0x0020, K: 0x18},                         // 85: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 86: A &= 0xc00
+	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 87: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x68},           // 88: if A >= 0x68 goto 92, else 89
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x66},           // 89: if A >= 0x66 goto 91, else 90
+	{Code: 0x0035, Jt: 131, Jf: 129, K: 0x65},       // 90: if A >= 0x65 goto 222, else 220
+	{Code: 0x0035, Jt: 130, Jf: 128, K: 0x67},       // 91: if A >= 0x67 goto 222, else 220
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x86},           // 92: if A >= 0x86 goto 97, else 93
+	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x85},         // 93: if A >= 0x85 goto 94, else 220
+	{Code: 0x0020, K: 0x18},                         // 94: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 95: A &= 0xc00
+	{Code: 0x0015, Jt: 123, Jf: 125, K: 0x0},        // 96: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x87},         // 97: if A >= 0x87 goto 98, else 222
+	{Code: 0x0020, K: 0x10},                         // 98: A = low half of argument 0
+	{Code: 0x0015, Jt: 120, Jf: 0, K: 0x0},          // 99: if A == 0x0 goto 220, else 100
+	{Code: 0x0015, Jt: 119, Jf: 0, K: 0x8},          // 100: if A == 0x8 goto 220, else 101
+	{Code: 0x0015, Jt: 118, Jf: 0, K: 0x20000},      // 101: if A == 0x20000 goto 220, else 102
+	{Code: 0x0015, Jt: 117, Jf: 0, K: 0x20008},      // 102: if A == 0x20008 goto 220, else 103
+	{Code: 0x0015, Jt: 116, Jf: 118, K: 0xffffffff}, // 103: if A == 0xffffffff goto 220, else 222
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0xa2},          // 104: if A >= 0xa2 goto 123, else 105
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x90},           // 105: if A >= 0x90 goto 114, else 106
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x8c},           // 106: if A >= 0x8c goto 109, else 107
+	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x89},         // 107: if A >= 0x89 goto 108, else 222
+	{Code: 0x0035, Jt: 113, Jf: 111, K: 0x8b},       // 108: if A >= 0x8b goto 222, else 220
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x8e},           // 109: if A >= 0x8e goto 113, else 110
+	{Code: 0x0035, Jt: 0, Jf: 109, K: 0x8d},         // 110: if A >= 0x8d goto 111, else 220
+	{Code: 0x0020, K: 0x10},                         // 111: A = low half of argument 0
+	{Code: 0x0015, Jt: 35, Jf: 109, K: 0x0},         // 112: if A == 0x0 goto 148, else 222
+	{Code: 0x0035, Jt: 106, Jf: 68, K: 0x8f},        // 113: if A >= 0x8f goto 220, else 182
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x9e},           // 114: if A >= 0x9e goto 120, else 115
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x99},           // 115: if A >= 0x99 goto 117, else 116
+	{Code: 0x0035, Jt: 103, Jf: 65, K: 0x91},        // 116: if A >= 0x91 goto 220, else 182
+	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x9d},         // 117: if A >= 0x9d goto 118, else 222
+	{Code: 0x0020, K: 0x10},                         // 118: A = low half of argument 0
+	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 119: if A == 0x23 goto 222, else 220
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa0},           // 120: if A >= 0xa0 goto 122, else 121
+	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x9f},        // 121: if A >= 0x9f goto 222, else 220
+	{Code: 0x0035, Jt: 99, Jf: 97, K: 0xa1},         // 122: if A >= 0xa1 goto 222, else 220
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd3},           // 123: if A >= 0xd3 goto 130, else 124
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xba},           // 124: if A >= 0xba goto 127, else 125
+	{Code: 0x0035, Jt: 0, Jf: 94, K: 0xa3},          // 125: if A >= 0xa3 goto 126, else 220
+	{Code: 0x0035, Jt: 96, Jf: 95, K: 0xb5},         // 126: if A >= 0xb5 goto 223, else 222
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xcc},           // 127: if A >= 0xcc goto 129, else 128
+	{Code: 0x0035, Jt: 53, Jf: 91, K: 0xcb},         // 128: if A >= 0xcb goto 182, else 220
+	{Code: 0x0035, Jt: 93, Jf: 90, K: 0xce},         // 129: if A >= 0xce goto 223, else 220
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xd9},           // 130: if A >= 0xd9 goto 134, else 131
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd5},           // 131: if A >= 0xd5 goto 133, else 132
+	{Code: 0x0035, Jt: 89, Jf: 87, K: 0xd4},         // 132: if A >= 0xd4 goto 222, else 220
+	{Code: 0x0035, Jt: 88, Jf: 86, K: 0xd8},         // 133: if A >= 0xd8 goto 222, else 220
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xe4},           // 134: if A >= 0xe4 goto 136, else 135
+	{Code: 0x0035, Jt: 86, Jf: 84, K: 0xe3},         // 135: if A >= 0xe3 goto 222, else 220
+	{Code: 0x0035, Jt: 86, Jf: 83, K: 0xec},         // 136: if A >= 0xec goto 223, else 220
+	{Code: 0x0035, Jt: 51, Jf: 0, K: 0x140},         // 137: if A >= 0x140 goto 189, else 138
+	{Code: 0x0035, Jt: 30, Jf: 0, K: 0x111},         // 138: if A >= 0x111 goto 169, else 139
+	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x100},         // 139: if A >= 0x100 goto 150, else 140
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf7},           // 140: if A >= 0xf7 goto 143, else 141
+	{Code: 0x0035, Jt: 0, Jf: 80, K: 0xf0},          // 141: if A >= 0xf0 goto 142, else 222
+	{Code: 0x0035, Jt: 79, Jf: 77, K: 0xf6},         // 142: if A >= 0xf6 goto 222, else 220
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xfb},           // 143: if A >= 0xfb goto 145, else 144
+	{Code: 0x0035, Jt: 77, Jf: 75, K: 0xf8},         // 144: if A >= 0xf8 goto 222, else 220
+	{Code: 0x0035, Jt: 74, Jf: 0, K: 0xfc},          // 145: if A >= 0xfc goto 220, else 146
+	{Code: 0x0020, K: 0x10},                         // 146: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 74, K: 0x1},           // 147: if A == 0x1 goto 148, else 222
+	{Code: 0x0020, K: 0x18},                         // 148: A = low half of argument 1
+	{Code: 0x0015, Jt: 70, Jf: 72, K: 0x0},          // 149: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x104},         // 150: if A >= 0x104 goto 163, else 151
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x102},          // 151: if A >= 0x102 goto 159, else 152
+	{Code: 0x0035, Jt: 0, Jf: 69, K: 0x101},         // 152: if A >= 0x101 goto 153, else 222
+	{Code: 0x0020, K: 0x20},                         // 153: A = low half of argument 2
+	{Code: 0x0054, K: 0x400040},                     // 154: A &= 0x400040
+	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x0},           // 155: if A == 0x0 goto 220, else 156
+	{Code: 0x0020, K: 0x28},                         // 156: A = low half of argument 3
+	{Code: 0x0054, K: 0xc00},                        // 157: A &= 0xc00
+	{Code: 0x0015, Jt: 61, Jf: 63, K: 0x0},          // 158: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 0, Jf: 60, K: 0x103},         // 159: if A >= 0x103 goto 160, else 220
+	{Code: 0x0020, K: 0x20},                         // 160: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 161: A &= 0xc00
+	{Code: 0x0015, Jt: 57, Jf: 59, K: 0x0},          // 162: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10d},          // 163: if A >= 0x10d goto 168, else 164
+	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x10c},         // 164: if A >= 0x10c goto 165, else 220
+	{Code: 0x0020, K: 0x20},                         // 165: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 166: A &= 0xc00
+	{Code: 0x0015, Jt: 52, Jf: 54, K: 0x0},          // 167: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 53, Jf: 51, K: 0x110},        // 168: if A >= 0x110 goto 222, else 220
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x12f},          // 169: if A >= 0x12f goto 176, else 170
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12a},          // 170: if A >= 0x12a goto 173, else 171
+	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x116},         // 171: if A >= 0x116 goto 172, else 220
+	{Code: 0x0035, Jt: 47, Jf: 49, K: 0x118},        // 172: if A >= 0x118 goto 220, else 222
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12c},          // 173: if A >= 0x12c goto 175, else 174
+	{Code: 0x0035, Jt: 45, Jf: 47, K: 0x12b},        // 174: if A >= 0x12b goto 220, else 222
+	{Code: 0x0035, Jt: 6, Jf: 46, K: 0x12e},         // 175: if A >= 0x12e goto 182, else 222
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x136},          // 176: if A >= 0x136 goto 180, else 177
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x134},          // 177: if A >= 0x134 goto 179, else 178
+	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x132},        // 178: if A >= 0x132 goto 220, else 222
+	{Code: 0x0035, Jt: 40, Jf: 42, K: 0x135},        // 179: if A >= 0x135 goto 220, else 222
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 180: if A >= 0x13b goto 184, else 181
+	{Code: 0x0035, Jt: 0, Jf: 40, K: 0x13a},         // 181: if A >= 0x13a goto 182, else 222
+	{Code: 0x0020, K: 0x10},                         // 182: A = low half of argument 0
+	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 183: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13f},         // 184: if A >= 0x13f goto 185, else 220
+	{Code: 0x0020, K: 0x18},                         // 185: A = low half of argument 1
+	{Code: 0x0054, K: 0x4},                          // 186: A &= 0x4
+	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 187: if A == 0x0 goto 220, else 188
+	{Code: 0x0006, K: 0x50016},                      // 188: EINVAL
+	{Code: 0x0035, Jt: 14, Jf: 0, K: 0x1b7},         // 189: if A >= 0x1b7 goto 204, else 190
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a8},          // 190: if A >= 0x1a8 goto 197, else 191
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x144},          // 191: if A >= 0x144 goto 194, else 192
+	{Code: 0x0035, Jt: 0, Jf: 29, K: 0x142},         // 192: if A >= 0x142 goto 193, else 222
+	{Code: 0x0035, Jt: 28, Jf: 26, K: 0x143},        // 193: if A >= 0x143 goto 222, else 220
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x14e},          // 194: if A >= 0x14e goto 196, else 195
+	{Code: 0x0035, Jt: 27, Jf: 24, K: 0x14d},        // 195: if A >= 0x14d goto 223, else 220
+	{Code: 0x0035, Jt: 26, Jf: 23, K: 0x150},        // 196: if A >= 0x150 goto 223, else 220
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1b3},          // 197: if A >= 0x1b3 goto 201, else 198
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1ac},          // 198: if A >= 0x1ac goto 200, else 199
+	{Code: 0x0035, Jt: 23, Jf: 20, K: 0x1a9},        // 199: if A >= 0x1a9 goto 223, else 220
+	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 200: if A >= 0x1b2 goto 220, else 222
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 201: if A >= 0x1b5 goto 203, else 202
+	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 202: if A >= 0x1b4 goto 220, else 223
+	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 203: if A >= 0x1b6 goto 222, else 223
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 204: if A >= 0x1c2 goto 211, else 205
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 205: if A >= 0x1ba goto 208, else 206
+	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 206: if A >= 0x1b8 goto 207, else 220
+	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 207: if A >= 0x1b9 goto 220, else 222
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 208: if A >= 0x1bf goto 210, else 209
+	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 209: if A >= 0x1bc goto 220, else 222
+	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 210: if A >= 0x1c1 goto 220, else 222
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 211: if A >= 0x1c9 goto 218, else 212
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 212: if A >= 0x1c4 goto 214, else 213
+	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 213: if A >= 0x1c3 goto 220, else 222
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 214: if A >= 0x1c5 goto 220, else 215
+	{Code: 0x0020, K: 0x20},                         // 215: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 216: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 217: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 218: if A >= 0x1d3 goto 221, else 219
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 219: if A >= 0x1ce goto 220, else 222
+	{Code: 0x0006, K: 0x7fff0000},                   // 220: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 221: if A >= 0x1d4 goto 223, else 222
+	{Code: 0x0006, K: 0x50001},                      // 222: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 223: ENOSYS
 }

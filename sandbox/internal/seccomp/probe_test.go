@@ -27,7 +27,8 @@ const bad = ^uintptr(0) // a descriptor, or a pointer, of nothing
 
 var refusedCalls = []call{
 	{"mmap of huge pages", unix.SYS_MMAP, []uintptr{0, 2 << 20, unix.PROT_READ, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_HUGETLB, ^uintptr(0)}, unix.ENOMEM},
-	{"memfd_create of huge pages", unix.SYS_MEMFD_CREATE, []uintptr{bad, unix.MFD_HUGETLB}, unix.ENOMEM},
+	{"memfd_create of huge pages", unix.SYS_MEMFD_CREATE, []uintptr{bad, unix.MFD_HUGETLB}, unix.EINVAL},
+	{"memfd_create with all flags", unix.SYS_MEMFD_CREATE, []uintptr{bad, bad}, unix.EINVAL}, // as Chromium asks
 	{"shmget of huge pages", unix.SYS_SHMGET, []uintptr{0, 2 << 20, 0o4600}, unix.ENOMEM},
 	{"ptrace", unix.SYS_PTRACE, []uintptr{bad}, unix.EPERM},
 	{"process_vm_readv", unix.SYS_PROCESS_VM_READV, nil, unix.EPERM},

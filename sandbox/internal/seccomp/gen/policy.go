@@ -80,8 +80,10 @@ func asked(docker dockerProfile, strict bool) map[string]decision {
 		"fcntl": whether(1, refuse, allow, unix.F_SETLEASE, unix.F_SETDELEG),
 
 		// Reserved huge pages are the whole machine's, and count to no memory limit. Programs that ask for them, such as
-		// JVMs and databases, do without them on a machine that has none, as this error says.
-		"mmap": without(3, unix.MAP_HUGETLB), "memfd_create": without(1, unix.MFD_HUGETLB), "shmget": without(2, shmHugeTLB),
+		// JVMs and databases, do without them on a machine that has none, as this error says. memfd_create(2) fails as on
+		// a kernel that does not know them: Chromium asks it with all flags at once, and ends at any other error.
+		"mmap": without(3, unix.MAP_HUGETLB, unix.ENOMEM), "shmget": without(2, shmHugeTLB, unix.ENOMEM),
+		"memfd_create": without(1, unix.MFD_HUGETLB, unix.EINVAL),
 
 		"setpriority": whether(0, second, refuse, unix.PRIO_PROCESS),
 		"ioprio_set":  whether(0, second, refuse, ioprioWhoProcess),
@@ -96,9 +98,9 @@ func asked(docker dockerProfile, strict bool) map[string]decision {
 	return calls
 }
 
-// without fails for want of memory where an argument has a flag.
-func without(arg int, flag uint32) decision {
-	return &question{arg: arg, mask: flag, values: []uint32{0}, yes: allow, no: errno(unix.ENOMEM)}
+// without fails where an argument has a flag.
+func without(arg int, flag uint32, failure unix.Errno) decision {
+	return &question{arg: arg, mask: flag, values: []uint32{0}, yes: allow, no: errno(failure)}
 }
 
 // setIDs refuses a mode with set-user-ID or set-group-ID bits.

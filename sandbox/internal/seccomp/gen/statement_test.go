@@ -36,6 +36,7 @@ const (
 	dead           = outcome(0x80000000)
 	eperm          = outcome(0x50000 + 1)
 	enomem         = outcome(0x50000 + 12)
+	einval         = outcome(0x50000 + 22)
 	enosys         = outcome(0x50000 + 38)
 	eprotonosupp   = outcome(0x50000 + 93)
 	eafnosupport   = outcome(0x50000 + 97)
@@ -101,11 +102,11 @@ func wantByArguments(name string, args [6]uint64) outcome {
 	case "openat":
 		return permit(third&0o20000100 == 0 || uint32(args[3])&0o6000 == 0)
 	case "mmap":
-		return unlessHuge(uint32(args[3])&0x40000 != 0)
+		return unlessHuge(uint32(args[3])&0x40000 != 0, enomem)
 	case "memfd_create":
-		return unlessHuge(second&4 != 0)
+		return unlessHuge(second&4 != 0, einval)
 	case "shmget":
-		return unlessHuge(third&0o4000 != 0)
+		return unlessHuge(third&0o4000 != 0, enomem)
 	case "fcntl":
 		return permit(second != 1024 && second != 1040)
 	case "ioprio_set":
@@ -121,9 +122,9 @@ func wantByArguments(name string, args [6]uint64) outcome {
 	return 0
 }
 
-func unlessHuge(pages bool) outcome {
+func unlessHuge(pages bool, failure outcome) outcome {
 	if pages {
-		return enomem
+		return failure
 	}
 	return yes
 }
