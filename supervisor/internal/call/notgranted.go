@@ -121,7 +121,7 @@ func (c *Call) namedPaths(r *api.Result) (paths []string) {
 		switch {
 		case len(paths) == maxNamedPaths:
 			return paths
-		case !printable(word) || !strings.Contains(said, word):
+		case !printable(word) || !names(said, word):
 			continue
 		case filepath.IsAbs(word):
 		case here == "" || !slices.Contains(c.argumentWords(), word):
@@ -134,6 +134,36 @@ func (c *Call) namedPaths(r *api.Result) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// names says that a text names a path, and not only one that begins with it, or a
+// longer word. A program may have put a folder before a relative one.
+func names(said, path string) bool {
+	for from := 0; ; from += len(path) {
+		at := strings.Index(said[from:], path)
+		if at < 0 {
+			return false
+		}
+		if from += at; !endsInName(said[:from], filepath.IsAbs(path)) && !goesOn(said[from+len(path):]) {
+			return true
+		}
+	}
+}
+
+// endsInName says that what follows text belongs to the name at its end.
+func endsInName(text string, absolute bool) bool {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return inName(last) || absolute && (last == '/' || last == '.')
+}
+
+// goesOn says that text continues the path before it. The full stop of a sentence does not.
+func goesOn(text string) bool {
+	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, "."))
+	return next == '/' || inName(next)
+}
+
+func inName(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-')
 }
 
 // printable says that a path can stand in a line of text.

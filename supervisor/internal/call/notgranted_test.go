@@ -1,10 +1,13 @@
 package call
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -38,6 +41,35 @@ func TestNamedPaths(t *testing.T) {
 		"cat: /srv/x y: No such file or directory": {"/srv/x", "/srv/x y"},
 	} {
 		c := bare(spec.Request{Command: &spec.Command{Argv: []string{"sh", "-c", "ln -s /etc/shadow l; exit 1", "/srv/x y"}}})
+		r := &api.Result{}
+		r.Output.Stderr.Head = said
+		if got := c.namedPaths(r); !slices.Equal(got, want) {
+			t.Errorf("%q names %q, want %q", said, got, want)
+		}
+	}
+}
+
+// A path is not asked after where the tool has only named one below it, or a word
+// that it is part of.
+func TestNamedPathsAreWhole(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for said, want := range map[string][]string{
+		"sh: cannot create /srv/b/f: Read-only file system": {"/srv/b/f"},
+		"ls: cannot access /srv/b/: No such file":           {"/srv/b"},
+		"ls: cannot access /srv/b-2: No such file":          {"/srv/b-2"},
+		"cannot read /mnt/srv/b":                            {"/mnt/srv/b"},
+		"cannot read /mnt/srv/b or /srv/b.":                 {"/mnt/srv/b", "/srv/b"},
+		"cannot read a data file":                           nil,
+		"cannot read 'data.txt'":                            {filepath.Join(here, "data.txt")},
+		"cannot read /workspace/data.txt.":                  {"/workspace/data.txt", filepath.Join(here, "data.txt")},
+		"cannot read data.txt.gz":                           nil,
+	} {
+		c := bare(spec.Request{Command: &spec.Command{Argv: []string{"sh", "ls /srv/b; ls /srv/b/", "dat", "data.txt"}}})
+		c.p.Dir = sandbox.Workspace
 		r := &api.Result{}
 		r.Output.Stderr.Head = said
 		if got := c.namedPaths(r); !slices.Equal(got, want) {
