@@ -126,7 +126,7 @@ func (r *remote) unreachable(err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no daemon at %s: start one with toolhost serve, or name another socket with --socket or $%s", path, socketVariable)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("you may not connect to the daemon at %s: ask its operator to allow it (socket: group or uids)", path)
+		return fmt.Errorf("you may not connect to the daemon at %s: ask its operator to allow it (socket: group and mode)", path)
 	case errors.Is(err, context.Canceled):
 		return err
 	}

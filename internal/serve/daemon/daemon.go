@@ -272,6 +272,7 @@ func (d *daemon) serve() {
 		d.tellTokens()
 	}
 	d.tellGuests()
+	d.tellLockedOut()
 	d.prestart()
 }
 

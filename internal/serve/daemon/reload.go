@@ -52,6 +52,7 @@ func (d *daemon) reload() {
 	if len(before.loaded.Access) > 0 {
 		d.tellGuests()
 	}
+	d.tellLockedOut()
 	for _, path := range diff.Restart {
 		d.logger.Warn("the setting "+path+" has changed, and takes effect when the daemon is restarted", "setting", path)
 	}

@@ -46,7 +46,7 @@ var socketKeys = []*key{
 		func(l *Loaded) *string { return &l.Daemon.SocketGroup }),
 	{
 		name: "uids", kind: listOf("list of user ids", uidKind), std: "(with a group everyone whom the mode lets in, else nobody)",
-		doc: "users who may connect, apart from root and the daemon's own user", sets: to(func(l *Loaded, s setting) { l.Daemon.SocketUIDs = uidsOf(s.data.([]string)) }),
+		doc: "users who may connect, apart from root and the daemon's own user, as far as `mode` and `group` let them open the socket's file", sets: to(func(l *Loaded, s setting) { l.Daemon.SocketUIDs = uidsOf(s.data.([]string)) }),
 	},
 }
 
