@@ -113,6 +113,7 @@ func TestBadSecrets(t *testing.T) {
 	}
 	for message, secrets := range map[string][]supervisor.Secret{
 		"the secret A is given twice":             {{Variable: "A", Value: "long enough"}, {Variable: "A", Value: "another one", File: true}},
+		"the secret B has 3 bytes: at least 4":    {{Variable: "A", Value: "long enough"}, {Variable: "B", Value: "abc\n"}},
 		"TOOLHOST_CALL_ID of a secret":            {{Variable: "TOOLHOST_CALL_ID", Value: "long enough"}},
 		"TOOLHOST_PLUGIN of a secret":             {{Variable: "TOOLHOST_PLUGIN", Value: "long enough"}},
 		"PLUGIN_PROTOCOL_VERSIONS of a secret is": {{Variable: "PLUGIN_PROTOCOL_VERSIONS", Value: "long enough", File: true}},

@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/mask"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/redact"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -29,6 +30,8 @@ func (n *preparation) checkSecrets() error {
 			err = fmt.Errorf("the secret %s holds a NUL character, which no variable can: hand it over as a file", s.Variable)
 		case s.Value == "":
 			err = fmt.Errorf("the secret %s is empty: leave it out, or give its value", s.Variable)
+		default:
+			err = fits(s)
 		}
 		if err != nil {
 			return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, err)
@@ -38,6 +41,14 @@ func (n *preparation) checkSecrets() error {
 	var err error
 	if n.Mask, err = newMask(n.Request.Secrets); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
+	}
+	return nil
+}
+
+// fits refuses a secret that could not be kept out of what the call gives out, by its name.
+func fits(s spec.Secret) error {
+	if err := redact.Check([]byte(s.Value)); err != nil {
+		return fmt.Errorf("the secret %s %w; choose another secret", s.Variable, err)
 	}
 	return nil
 }

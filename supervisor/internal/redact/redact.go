@@ -56,14 +56,10 @@ func (s *Set) With(secrets ...[]byte) (*Set, error) {
 		all = slices.Clone(s.secrets)
 	}
 	for i, raw := range secrets {
-		secret := strings.TrimRight(string(raw), "\r\n")
-		switch {
-		case secret == "":
-		case len(secret) < MinBytes:
-			return nil, fmt.Errorf("secret %d of %d has %d bytes: at least %d are needed to take it out of output", i+1, len(secrets), len(secret), MinBytes)
-		case len(secret) > MaxBytes:
-			return nil, fmt.Errorf("secret %d of %d has %d bytes: at most %d can be taken out of output", i+1, len(secrets), len(secret), MaxBytes)
-		default:
+		if err := Check(raw); err != nil {
+			return nil, fmt.Errorf("secret %d of %d %w", i+1, len(secrets), err)
+		}
+		if secret := trimmed(raw); secret != "" {
 			all = append(all, secret)
 		}
 	}
@@ -79,6 +75,19 @@ func (s *Set) With(secrets ...[]byte) (*Set, error) {
 	}
 	return &Set{secrets: all, machine: newMachine(patterns)}, nil
 }
+
+// Check says of one secret why it cannot be in a Set, to go behind its name.
+func Check(secret []byte) error {
+	switch n := len(trimmed(secret)); {
+	case n > 0 && n < MinBytes:
+		return fmt.Errorf("has %d bytes: at least %d are needed to take it out of output", n, MinBytes)
+	case n > MaxBytes:
+		return fmt.Errorf("has %d bytes: at most %d can be taken out of output", n, MaxBytes)
+	}
+	return nil
+}
+
+func trimmed(secret []byte) string { return strings.TrimRight(string(secret), "\r\n") }
 
 // forms are a secret, as it is and as a query has its spaces, and its base64.
 func forms(secret string) []string {
