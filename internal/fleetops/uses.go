@@ -35,8 +35,8 @@ func staysFor(loaded *config.Loaded, entry config.Tool) (names []string) {
 // Warnings say why the calls of a tool cannot be made by workers, or what these leave
 // out.
 func Warnings(loaded *config.Loaded, entry config.Tool) (warnings []string) {
-	if !loaded.Fleet.On() && len(entry.Where) == 0 {
-		return nil
+	if !loaded.Fleet.On() {
+		return withoutFleet(entry)
 	}
 	stays := staysFor(loaded, entry)
 	switch {
@@ -52,6 +52,14 @@ func Warnings(loaded *config.Loaded, entry config.Tool) (warnings []string) {
 		warnings = append(warnings, "output that results do not keep is in files of calls on this machine only (spill): workers write none")
 	}
 	return warnings
+}
+
+// withoutFleet warns of a tool that is for workers where there can be none.
+func withoutFleet(entry config.Tool) []string {
+	if len(entry.Where) == 0 {
+		return nil
+	}
+	return []string{"its calls are refused: where has them run on a worker, and the configuration has no fleet: set fleet, or leave where out"}
 }
 
 func refusedCalls(stays []string) string {

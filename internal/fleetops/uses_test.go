@@ -113,6 +113,18 @@ func TestSpillOnWorkers(t *testing.T) {
 	}
 }
 
+// A tool that is for workers is told of where the configuration has none.
+func TestWhereWithoutAFleet(t *testing.T) {
+	t.Parallel()
+	for tool, want := range map[string]bool{"command: [x]\n    where: {gpu: a100}": true, "command: [x]": false} {
+		loaded := loadFleet(t, t.TempDir(), tool)
+		loaded.Fleet = config.Fleet{}
+		if got := strings.Join(Warnings(loaded, loaded.Tools[0]), ""); strings.Contains(got, "the configuration has no fleet") != want {
+			t.Errorf("%s: %q", tool, got)
+		}
+	}
+}
+
 func loadFleet(t *testing.T, dir, tool string) *config.Loaded {
 	t.Helper()
 	path := filepath.Join(dir, "toolhost.yaml")
