@@ -149,12 +149,24 @@ func (g *Gate) busy(share Share) (why string, quota bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.within(share, 1) {
-		return fmt.Sprintf("%s has %d calls running, which is its quota", share.Key, share.Running), true
+		return atQuota(share.Key, share.Running, "running"), true
 	}
 	if g.running < g.limits.Running && g.beside(share.Key, g.left()) > 0 {
 		return fmt.Sprintf("%d calls are running, and the other slots (%d) are left to those who called in the last %s", g.running, g.limits.Running-g.running, g.limits.LeaveFor), false
 	}
 	return g.full(), false
+}
+
+// atQuota names the quota, as the configuration does, and its value.
+func atQuota(owner string, n int, quota string) string {
+	return fmt.Sprintf("%s has %s %s, which is its quota (access: quota: %s)", owner, calls(n), quota, quota)
+}
+
+func calls(n int) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return fmt.Sprintf("%d calls", n)
 }
 
 // full says that all slots are taken.
@@ -182,7 +194,7 @@ func (g *Gate) enter(w *waiter) error {
 	}
 	if own := g.places(w.Share.Key); w.Share.Waiting > 0 && own > w.Share.Waiting {
 		g.remove(w)
-		return &OverloadedError{fmt.Sprintf("%s has %d calls waiting, which is its quota (access: quota: waiting): make fewer at once, or try again when one has ended", w.Share.Key, own-1), true}
+		return &OverloadedError{atQuota(w.Share.Key, own-1, "waiting") + ": make fewer at once, or try again when one has ended", true}
 	}
 	if len(g.waiting) <= g.limits.Queue {
 		return nil

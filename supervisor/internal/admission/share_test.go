@@ -114,7 +114,7 @@ func TestQuotasOfAShare(t *testing.T) {
 			t.Errorf("%s and %s run", first, second)
 		}
 		w.call(t, g, "3", own)
-		if out := <-w.got; !strings.Contains(out, "token ci has 1 calls waiting, which is its quota") {
+		if out := <-w.got; !strings.Contains(out, "token ci has 1 call waiting, which is its quota (access: quota: waiting)") {
 			t.Error(out)
 		}
 		if why, quota := g.busy(own); !quota {
@@ -122,7 +122,7 @@ func TestQuotasOfAShare(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if out := <-w.got; !strings.Contains(out, "token ci has 1 calls running, which is its quota") {
+		if out := <-w.got; !strings.Contains(out, "token ci has 1 call running, which is its quota (access: quota: running)") {
 			t.Error(out)
 		}
 		close(w.release)
