@@ -65,7 +65,7 @@ func (f *callFlags) open() (*app, error) {
 	if err != nil {
 		return nil, configError(err)
 	}
-	f.warnOfUnset()
+	f.warnOfEnv()
 	f.journal.configured = loaded
 	granted := loaded.Default.Sandbox // by flags: the file grants to its tools
 	if err := granted.Check(); err != nil {

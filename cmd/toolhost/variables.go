@@ -3,12 +3,15 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/cli/cmdline"
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -34,15 +37,18 @@ func beforeCommand(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// warnOfUnset is for variables to pass on. One that is not set may be left out, as docker
-// run does it.
-func (f *callFlags) warnOfUnset() {
+// warnOfEnv is for those of --env that the call does not get. One to pass on that is
+// not set may be left out, as docker run does it.
+func (f *callFlags) warnOfEnv() {
 	names, err := f.given.GetStringArray("env")
 	if err != nil || f.quiet || f.events { // err: the command has no such flag
 		return
 	}
-	for _, name := range names {
-		if _, set := os.LookupEnv(name); !set && !strings.Contains(name, "=") {
+	for _, entry := range names {
+		name, _, given := strings.Cut(entry, "=")
+		if slices.Contains(api.CallVariables, name) {
+			fmt.Fprintf(os.Stderr, "toolhost: warning: --env %s: the call does not get it: the variable %s\n", name, callargs.WrongVariable(name))
+		} else if _, set := os.LookupEnv(name); !set && !given {
 			fmt.Fprintf(os.Stderr, "toolhost: warning: --env %s: no such variable is set here, so the call does not get it: set it, or give --env %[1]s=VALUE\n", name)
 		}
 	}

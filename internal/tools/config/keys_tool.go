@@ -155,15 +155,15 @@ var useKeys = []*key{
 
 var variableNames = &names{word: "VARIABLE", pattern: callargs.VariablePattern, check: WrongVariable}
 
-// ownVariables are those that the sandbox sets for every tool; another value
-// would have no effect.
+// ownVariables are those that the sandbox sets for every tool, by its user, folders and
+// limits: other values are for a single call (--env) to ask for.
 var ownVariables = []string{"PATH", "HOME", "USER", "LOGNAME", "GOMAXPROCS", "GOMEMLIMIT"}
 
 // WrongVariable says what keeps a name from being that of a variable for a tool; empty is
 // nothing.
 func WrongVariable(name string) string {
 	if slices.Contains(ownVariables, name) {
-		return "is set by toolhost for every tool, and no other value would reach it: take it out; a command can begin with [env, " + name + "=..., PROGRAM]"
+		return "is set by toolhost for every tool: take it out; a command can begin with [env, " + name + "=..., PROGRAM]"
 	}
 	return callargs.WrongVariable(name)
 }
