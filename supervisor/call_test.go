@@ -190,8 +190,8 @@ func TestContextAborts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	result := host.Call(ctx, request("silent", `{}`))
-	if result.Status != api.StatusCancelled {
-		t.Errorf("status %s (%s)", result.Status, result.Message)
+	if result.Status != api.StatusCancelled || result.Retry.SideEffects != "none" || result.Usage.PidsPeak > 0 {
+		t.Errorf("status %s (%s), usage %+v", result.Status, result.Message, result.Usage)
 	}
 }
 

@@ -45,13 +45,15 @@ func (c *Call) Abort(reason api.Reason) { c.call.Abort(reason) }
 func (c *Call) Current() (now cgroup.Current, ok bool) { return c.call.Current() }
 
 // Call runs one call to its end. It always returns a result, even for a tool that does not
-// exist. When ctx ends the call is aborted; the result still describes it.
+// exist. When ctx ends the call is aborted, or starts nothing if that was before; the result
+// still describes it.
 func (s *Supervisor) Call(ctx context.Context, request Request) *api.Result {
 	return s.Start(ctx, request).Result()
 }
 
 // Start begins a call. It returns once the call is prepared, which the first
-// time takes a Describe of the binary. When ctx ends the call is aborted.
+// time takes a Describe of the binary. When ctx ends the call is aborted; one that is over
+// starts nothing.
 func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
 	return s.start(ctx, &caller{s: s, p: p}, err)

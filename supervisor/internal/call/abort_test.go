@@ -26,6 +26,23 @@ func TestAbortDoesNotWait(t *testing.T) {
 	}
 }
 
+// What was over before there was a slot has started nothing, however fast that came.
+func TestAContextThatIsOverStartsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 { // the slot and the abort are there at once
+		c := bare(spec.Request{}).Call
+		c.Start = func(context.Context, *Call) {
+			t.Error("it was started")
+			c.StartFailed(errAborted)
+		}
+		c.Run(ctx)
+		if r := c.Result(); r.Status != api.StatusCancelled || r.Reason != api.ReasonUser || r.Retry.SideEffects != "none" {
+			t.Fatalf("%s (%s), side effects %s", r.Status, r.Reason, r.Retry.SideEffects)
+		}
+	}
+}
+
 func TestAbortEndsTheTakingOfFiles(t *testing.T) {
 	c := bare(spec.Request{})
 	c.retire()

@@ -79,6 +79,11 @@ type (
 )
 
 func (in admittedEntry) take(o *owner, now time.Time) {
+	select {
+	case reason := <-o.aborts: // it came before the slot
+		o.onAbort(reason, now)
+	default:
+	}
 	if o.found.Cause != outcome.CauseNone { // aborted as it came
 		in.leave()
 		o.to(refused, now)

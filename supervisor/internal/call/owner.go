@@ -43,13 +43,21 @@ type owner struct {
 }
 
 // Run is the call, from its beginning to the end of all that it holds. Aborts and ctx
-// only begin its end: it always makes a result.
+// only begin its end: it always makes a result. With a ctx that is over nothing of it starts.
 func (c *Call) Run(ctx context.Context) {
 	defer c.p.Close()
 	stack.Shallow()
-	stop := context.AfterFunc(ctx, func() { c.Abort(outcome.AbortReason(ctx)) })
-	defer stop()
+	defer c.abortAfter(ctx)()
 	c.own().run()
+}
+
+func (c *Call) abortAfter(ctx context.Context) (stop func() bool) {
+	abort := func() { c.Abort(outcome.AbortReason(ctx)) }
+	if ctx.Err() != nil { // which is to be known before there is a slot
+		abort()
+		return func() bool { return false }
+	}
+	return context.AfterFunc(ctx, abort)
 }
 
 func (c *Call) own() *owner {

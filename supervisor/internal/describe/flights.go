@@ -60,6 +60,9 @@ func NewFlights() *Flights {
 
 // Do gives what work finds out, or what it has found out for somebody else.
 func (d *Flights) Do(ctx context.Context, key Key, work func(context.Context) (*Described, error)) (*Described, error) {
+	if ctx.Err() != nil { // nothing is begun for it
+		return nil, gaveUp(ctx)
+	}
 	f, err := d.join(key, work)
 	if err != nil {
 		return nil, err
