@@ -34,7 +34,8 @@ func TestCommandsThatCannotStart(t *testing.T) { // not beside others: a fork in
 		{[]string{write("text", "hello\n", 0o755)}, "nor a script with #!: build it for this architecture, or name its interpreter", api.ReasonNotExecutable},
 		{[]string{write("plain", "#!/bin/sh\n", 0o644)}, "permission denied: chmod +x it", api.ReasonNotExecutable},
 		{[]string{dir}, "it is a folder: name the executable in it", api.ReasonNotExecutable},
-		{[]string{inside, strings.Repeat("x", 1<<17)}, "argument list too long", api.ReasonNotExecutable},
+		{[]string{inside, strings.Repeat("x", 1<<17)}, "cannot execute " + inside + ": argument list too long: one argument or variable may have 131071 bytes", api.ReasonNotExecutable},
+		{[]string{"echo", strings.Repeat("x", 1<<17)}, "cannot execute echo: argument list too long: one argument", api.ReasonNotExecutable},
 	} {
 		r := host.Call(t.Context(), supervisor.Request{
 			Command: &supervisor.Command{Argv: test.argv}, Sandbox: &supervisor.Policy{Read: []string{dir}},

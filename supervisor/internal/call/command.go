@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/signals"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
 // wordCommand puts into words what the command adapter says in numbers: the
@@ -52,6 +53,8 @@ func whyNot(errno syscall.Errno) error {
 		return errors.New("it is a folder: name the executable in it")
 	case syscall.EACCES, syscall.EPERM:
 		return errors.New("permission denied: chmod +x it, or name its interpreter before it")
+	case syscall.E2BIG:
+		return prepare.ErrTooLong
 	}
 	return errno
 }

@@ -93,7 +93,7 @@ var startHints = map[api.Reason]string{
 	api.ReasonCommand:       "correct the command",
 	api.ReasonCall:          "correct the call",
 	api.ReasonNotFound:      "correct the command, or have it installed",
-	api.ReasonNotExecutable: "make the file a program that can be executed",
+	api.ReasonNotExecutable: "correct the command, or make the file a program that can be executed",
 }
 
 // HintOf is what to do about a result, as far as its status and reason say.

@@ -1,7 +1,6 @@
 package prepare
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -197,9 +196,22 @@ func (p *Prepared) Explain(err error) error {
 		why = errors.New("it is neither a program of this machine nor a script with #!: build it for this architecture")
 	case syscall.ENOENT:
 		why = fmt.Errorf("its interpreter or the working directory %q does not exist: install it below /usr, or grant the call to read it", p.Dir)
+	case syscall.E2BIG:
+		why = ErrTooLong
 	}
-	return outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", cmp.Or(p.Binary.Path, "the command adapter"), why))
+	return outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", p.program(), why))
 }
+
+// program is what people know it by that is executed.
+func (p *Prepared) program() string {
+	if p.Request.Command != nil {
+		return p.Argv()[0]
+	}
+	return p.Binary.Path
+}
+
+// ErrTooLong is the kernel's word on arguments and environment (execve(2)), with the remedy.
+var ErrTooLong = errors.New("argument list too long: one argument or variable may have 131071 bytes, and all together about 2 MiB: hand over what is longer on stdin, or in a file")
 
 // CallRequest is what a plugin is asked; left is its time, and no bound where it is 0.
 func (p *Prepared) CallRequest(left time.Duration) *pluginv1.CallRequest {
