@@ -82,6 +82,18 @@ func TestOddArguments(t *testing.T) {
 	meta := request("echo", `{}`)
 	meta.Meta = oddJSON("5000")
 	wantStatus(t, call(t, host, meta), api.StatusInvalidArgs)
+	for _, twice := range []string{"{\"text\":\"\xff\"}", "{\"text\":\"\xff\",\"text\":\"b\"}"} { // a byte must not hide what else is odd
+		wantNotUTF8(t, call(t, host, request("echo", twice)))
+		meta.Meta = json.RawMessage(twice)
+		wantNotUTF8(t, call(t, host, meta))
+	}
+}
+
+func wantNotUTF8(t *testing.T, r *api.Result) {
+	t.Helper()
+	if r.Status != api.StatusInvalidArgs || !strings.Contains(r.Message, "cannot be taken: the JSON is not UTF-8") {
+		t.Errorf("%s: %s", r.Status, r.Message)
+	}
 }
 
 // What an adapter adds to a result is left out where it is odd, with a warning, and

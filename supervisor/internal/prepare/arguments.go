@@ -170,7 +170,7 @@ func fitArguments(what string, raw json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case err == nil:
 		return clean, nil
-	case wirejson.IsUnfit(err):
+	case wirejson.IsUnfit(err), json.Valid(raw): // the latter takes bytes that are not UTF-8
 		return nil, fmt.Errorf("%s cannot be taken: %w", what, err)
 	}
 	return raw, nil
