@@ -43,9 +43,9 @@ func Begin(s string, most int) string {
 // Holds says whether s has said in it, as far as that was not cut.
 func Holds(s, said string) bool { return strings.Contains(s, strings.TrimSuffix(said, "…")) }
 
-// FirstLine is s up to its first newline.
+// FirstLine is the first line of s that is not blank.
 func FirstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
+	line, _, _ := strings.Cut(strings.TrimLeft(s, " \t\r\n"), "\n")
 	return line
 }
 

@@ -69,3 +69,11 @@ func TestMountPath(t *testing.T) {
 		}
 	}
 }
+
+func TestFirstLine(t *testing.T) {
+	for s, want := range map[string]string{"": "", "one": "one", "one\ntwo": "one", "\n\r\n  one\ntwo": "one", "\n": ""} {
+		if got := FirstLine(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+}

@@ -233,7 +233,7 @@ func wholeToolError(e Evidence) *api.ToolError {
 	case final.GetError() != nil:
 		return &api.ToolError{Kind: kindOf(final.GetError()), Message: final.GetError().GetMessage(), Stack: final.GetError().GetStack(), RPC: final.GetError().GetRpc()}
 	case final.GetExit().GetSignal() != "":
-		return &api.ToolError{Kind: "signal", Message: "the command died of " + final.GetExit().GetSignal()}
+		return &api.ToolError{Kind: "signal", Message: "the command died of " + signalSaid(final.GetExit())}
 	case final != nil && e.succeeded() && e.badOutput():
 		return &api.ToolError{Kind: "output", Message: e.OutputErr.Error()}
 	case final != nil && !e.goodExit():
@@ -307,12 +307,20 @@ func kindOf(e *pluginv1.ToolError) string {
 	return cmp.Or(toolErrorKinds[e.GetKind()], "error")
 }
 
+// maxSignalBytes bounds what a tool calls a signal: SIGRTMAX-14 is the longest of their names.
+const maxSignalBytes = 32
+
+// signalSaid is what a tool calls the signal that has ended its program.
+func signalSaid(exit *pluginv1.CommandExit) string {
+	return cmp.Or(text.Begin(text.FirstLine(exit.GetSignal()), maxSignalBytes), "an unknown signal")
+}
+
 // exitOf is how the command, or else the tool's process, ended by itself. What
 // the clean-up killed has not ended by itself.
 func exitOf(e Evidence, command bool) api.Exit {
 	if exit := e.Final.GetExit(); exit != nil {
 		if exit.GetSignal() != "" {
-			return api.Exit{Signal: exit.GetSignal()}
+			return api.Exit{Signal: signalSaid(exit)}
 		}
 		return api.Exit{Code: new(int(exit.GetCode()))}
 	}

@@ -134,3 +134,16 @@ func TestReasonOfAnOverload(t *testing.T) {
 		}
 	}
 }
+
+// What a tool calls a signal is a short name, whatever it is.
+func TestTheSignalThatAToolNamesIsShort(t *testing.T) {
+	for said, want := range map[string]string{
+		"SIGSEGV": "SIGSEGV", "SIGRTMAX-14": "SIGRTMAX-14", "\nSIGHUP\nand more": "SIGHUP", " \n": "an unknown signal",
+		strings.Repeat("S", 1<<20): strings.Repeat("S", maxSignalBytes) + "…",
+	} {
+		r := outcomeFor(Evidence{Final: &pluginv1.Result{Exit: &pluginv1.CommandExit{Signal: said}}, Ran: true})
+		if r.Exit.Signal != want || r.ToolError.Message != "the command died of "+want {
+			t.Errorf("%.40q: %.80q, %.80q, want %q", said, r.Exit.Signal, r.ToolError.Message, want)
+		}
+	}
+}

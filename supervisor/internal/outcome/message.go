@@ -96,7 +96,7 @@ func whatHappened(r *api.Result, o outcome) string {
 func failurePhrase(r *api.Result, o outcome, ran string) string {
 	detail := cmp.Or(string(o.reason), string(o.status))
 	if r.ToolError != nil && r.Kill.Cause != string(CauseProtocol) { // of which the tool has said nothing
-		detail = Shorten(text.FirstLine(r.ToolError.Message))
+		detail = cmp.Or(Shorten(text.FirstLine(r.ToolError.Message)), "it has not said why")
 	}
 	switch o.status {
 	case api.StatusInvalidArgs:
@@ -167,8 +167,8 @@ func lateMessage(r *api.Result) string {
 // crashPhrase is an adapter's word of how what it runs has ended, else the
 // process's own end.
 func crashPhrase(r *api.Result) string {
-	if r.ToolError != nil && r.ToolError.Message != "" {
-		return Shorten(text.FirstLine(r.ToolError.Message))
+	if r.ToolError != nil {
+		return cmp.Or(Shorten(text.FirstLine(r.ToolError.Message)), exitPhrase(r.Exit))
 	}
 	return exitPhrase(r.Exit)
 }

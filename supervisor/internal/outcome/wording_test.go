@@ -146,6 +146,7 @@ func TestLateStopsAreToldAsTheyWere(t *testing.T) {
 func TestNoMessageIsEmptyOfMeaning(t *testing.T) {
 	ends := map[string]Evidence{
 		"nothing": {}, "success": {Final: &pluginv1.Result{}}, "error": {Final: &pluginv1.Result{Error: &pluginv1.ToolError{Message: "no luck"}}},
+		"no words": {Final: &pluginv1.Result{Error: &pluginv1.ToolError{}}}, "blank line": {Final: &pluginv1.Result{Error: &pluginv1.ToolError{Message: "\n\nno luck"}}},
 		"exit": {Exited: true, Exit: 1 << 8}, "signal": {Exited: true, Exit: syscall.WaitStatus(syscall.SIGSEGV)},
 		"seccomp": {Exited: true, Exit: syscall.WaitStatus(syscall.SIGSYS)}, "disconnected": {StreamErr: host.ErrDisconnected},
 		"start": {StartErr: errors.New("why")}, "total": {OverTotal: true}, "network": {OverNetwork: "sent"}, "survivor": {Survivors: 1},
