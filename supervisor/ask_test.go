@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
@@ -31,5 +32,19 @@ func TestADeniedQuestionIsTheToolsToHandle(t *testing.T) {
 		r := request("ask", `{}`)
 		r.Ask = func(context.Context, supervisor.Question) supervisor.Answer { return supervisor.Answer{Denied: reason} }
 		wantStatus(t, call(t, host, r), api.StatusToolError)
+	}
+}
+
+// An answer that no message can hold ends the wait for it all the same.
+func TestAnAnswerThatCannotBePassedOnIsADenial(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for _, answer := range []supervisor.Answer{{}, {Value: json.RawMessage("tru")}, {Denied: "us\xffer"}} {
+		r := request("ask", `{}`)
+		r.Ask = func(context.Context, supervisor.Question) supervisor.Answer { return answer }
+		result := call(t, host, r)
+		wantStatus(t, result, api.StatusToolError)
+		if !strings.HasPrefix(result.ToolError.Message, "denied: ") || len(result.Warnings) > 0 == (answer.Denied != "") {
+			t.Errorf("%+v: %q, warnings %q", answer, result.ToolError.Message, result.Warnings)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/pace"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/internal/publish"
-	"github.com/toolhost/toolhost/supervisor/internal/redact"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -95,18 +93,6 @@ func (t *tool) close() {
 		t.stop()
 	}
 	t.served.Wait()
-}
-
-func answerOf(call, id string, a spec.Answer) *pluginv1.AnswerRequest {
-	r := &pluginv1.AnswerRequest{CallId: call, InteractionId: id, Outcome: pluginv1.AnswerRequest_OUTCOME_ANSWERED, Value: a.Value, Meta: a.Meta}
-	switch a.Denied {
-	case "":
-	case api.OutcomeTimedOut:
-		r.Outcome, r.Reason, r.Value = pluginv1.AnswerRequest_OUTCOME_TIMED_OUT, a.Denied, nil
-	default:
-		r.Outcome, r.Reason, r.Value = pluginv1.AnswerRequest_OUTCOME_DENIED, a.Denied, nil
-	}
-	return r
 }
 
 // stream does the call's work over the connection and hands every event to the
@@ -252,30 +238,4 @@ func (o *owner) clientRequests(of map[string]*pluginv1.ClientRequest) map[string
 		list[key] = spec.ClientRequest{Method: one.GetMethod(), Params: o.p.Mask.JSON(one.GetParams())}
 	}
 	return list
-}
-
-// put waits for the answer of a human.
-func (o *owner) put(question spec.Question) {
-	answer := o.p.Request.Ask(o.lifetime, question)
-	in := answered{question: question.ID, answer: answerOf(o.p.ID, question.ID, answer)}
-	if question.Secret {
-		in.warning = o.hide(answer) // before the tool has it
-	}
-	o.send(in)
-}
-
-// hide keeps the answer to a secret question out of sight from now on. A
-// warning says that it cannot be.
-func (c *Call) hide(a spec.Answer) (warning string) {
-	secret := string(a.Value)
-	if text := ""; json.Unmarshal(a.Value, &text) == nil {
-		secret = text
-	}
-	if secret == "" {
-		return ""
-	}
-	if err := c.p.Mask.Add(secret); err != nil {
-		return fmt.Sprintf("an answer cannot be kept out of the output: it has fewer than %d bytes, or too many", redact.MinBytes)
-	}
-	return ""
 }
