@@ -109,6 +109,7 @@ const eventBuffer = 64
 // requestOf fills in the tool's template.
 func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
 	r := e.tool.Request
+	r.Name = cmp.Or(r.Name, e.call.Tool)           // the model knows the tool by no other
 	if r.Command == nil || r.Command.Tool != nil { // a plain command's are its argv, and only shown
 		r.Arguments, r.Meta, r.Client = e.call.Arguments, api.WithTraceParent(e.call.Meta, e.trace), e.call.Client
 	}

@@ -132,3 +132,30 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// A model reads of a tool by the name that it has called, whatever its binary calls it.
+func TestMessagesHaveTheNameThatTheModelUses(t *testing.T) {
+	var names []string
+	m := New(Config{
+		Tool: func(string) (Tool, bool) {
+			own := supervisor.Request{Tool: supervisor.Tool{Name: "echo"}}
+			return Tool{Name: "say", Request: own}, true
+		},
+		Start: func(_ context.Context, r supervisor.Request) Running {
+			names = append(names, r.Name)
+			return over{supervisor.Verdict{Tool: r.Name}.Result()}
+		},
+	})
+	defer m.Close()
+	turn, err := m.Begin(Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End()
+	if _, err := turn.Run(t.Context(), []Call{{ID: "1", Tool: "say"}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(names) != 1 || names[0] != "say" {
+		t.Errorf("names %q", names)
+	}
+}

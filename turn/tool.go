@@ -39,7 +39,7 @@ type Tool struct {
 	// Name is what the model calls it.
 	Name string
 	// Request is what each call of it begins with: binary or command, limits,
-	// sandbox, timeouts. The turn fills in arguments, ids and events.
+	// sandbox, timeouts. The turn fills in arguments, ids and events, and an empty Name.
 	Request supervisor.Request
 	Mode    Mode
 	// Rule, if not nil, judges a call by its arguments: a mode that is stricter
