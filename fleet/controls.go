@@ -47,7 +47,7 @@ func (c *remote) onReady(ctx context.Context, a *attempt, r *fleetv1.Ready) {
 // it is on record that there is the call; where that is not possible, the call is over.
 func (c *remote) record(ctx context.Context, worker string) bool {
 	if err := c.askLeft(c.request.Left); err != nil {
-		c.failed = failedHere(c.request, api.ReasonStart, err)
+		c.failed = failedHere(c.request, api.ReasonHost, err)
 	}
 	switch {
 	case c.failed != nil:
@@ -57,7 +57,7 @@ func (c *remote) record(ctx context.Context, worker string) bool {
 		}
 	case c.request.OnRecord != nil:
 		if err := c.onRecord(ctx); err != nil && c.aborted == 0 {
-			c.failed = failedHere(c.request, api.ReasonStart, err)
+			c.failed = failedHere(c.request, api.ReasonHost, err)
 		}
 	}
 	if c.failed != nil {

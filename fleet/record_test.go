@@ -34,7 +34,7 @@ func TestAWorkersCallWaitsForItsRecord(t *testing.T) {
 		r.Tool.Idempotent = idempotent
 		r.Sandbox, r.Where = &supervisor.Policy{Write: []string{dir}}, map[string]string{"worker": "w1"}
 		r.OnRecord = func(context.Context) error { return errors.New("the disk is full") }
-		if got := w.call(r); got.Status != api.StatusStartFailed || got.Reason != api.ReasonStart || got.Retry.SideEffects != "none" {
+		if got := w.call(r); got.Status != api.StatusStartFailed || got.Reason != api.ReasonHost || got.Retry.SideEffects != "none" {
 			t.Errorf("idempotent %v, a full disk: %s, %s, %s", idempotent, got.Status, got.Retry.SideEffects, got.Message)
 		}
 		asked := make(chan struct{})

@@ -37,9 +37,9 @@ func (k *caller) enter(ctx context.Context) (leave func(), left time.Duration, e
 			if p.Request.Left != nil {
 				left, err = p.Request.Left()
 			}
-			return func() {}, err
+			return func() {}, outcome.HostFailure(err)
 		},
-		func() (func(), error) { return func() {}, k.onRecord(ctx) },
+		func() (func(), error) { return func() {}, outcome.HostFailure(k.onRecord(ctx)) },
 	} {
 		release, err := wait()
 		if err != nil {

@@ -207,7 +207,7 @@ func TestACallWaitsForItsRecord(t *testing.T) {
 				}
 				return failed
 			}
-			if got := host.Call(t.Context(), r); got.OK() != (failed == nil) || failed != nil && (got.Status != api.StatusStartFailed || got.Retry.SideEffects != "none") {
+			if got := host.Call(t.Context(), r); got.OK() != (failed == nil) || failed != nil && (got.Status != api.StatusStartFailed || got.Reason != api.ReasonHost || got.Retry.SideEffects != "none") {
 				t.Errorf("%s, %v: %s %s %s", name, failed, got.Status, got.Retry.SideEffects, got.Message)
 			}
 			if left := processesOf(t, host); failed != nil && len(left) != 0 {
@@ -258,8 +258,8 @@ func TestWhatIsLeftAfterTheWaitForASlot(t *testing.T) {
 		if spent == nil && (!got.OK() || *got.Timing.TimeoutMs != 20_000) {
 			t.Errorf("%s, %+v", got.Status, got.Timing)
 		}
-		if spent != nil && (got.Status != api.StatusStartFailed || got.Retry.SideEffects != "none") {
-			t.Errorf("%s, side effects %s", got.Status, got.Retry.SideEffects)
+		if spent != nil && (got.Status != api.StatusStartFailed || got.Reason != api.ReasonHost || got.Retry.SideEffects != "none") {
+			t.Errorf("%s (%s), side effects %s", got.Status, got.Reason, got.Retry.SideEffects)
 		}
 	}
 }

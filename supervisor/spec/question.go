@@ -35,9 +35,9 @@ type ClientRequest struct {
 
 // Answer is a human's, or says why nobody answered.
 type Answer struct {
-	// Value is the JSON value; empty if Denied says why. What is not JSON that a tool can
-	// read, or has nearly 4 MiB, is not passed on: the tool is told that asking has failed,
-	// and the result has a warning.
+	// Value is the JSON value; empty if Denied says why. A value that is not JSON as tools
+	// can read it, or has nearly 4 MiB, is not passed on: the tool gets a denial (failed),
+	// and the result a warning.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Always says that a yes about a connection holds for the whole turn.
 	Always bool `json:"always,omitempty"`

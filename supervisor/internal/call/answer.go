@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxAnswerBytes leaves room for what is around an answer in its message: tools are
-	// told of no larger ones, and their libraries refuse these.
+	// maxAnswerBytes leaves room for what is around an answer in its message: a larger
+	// message than 4 MiB is refused by the gRPC of other languages.
 	maxAnswerBytes = handshake.MaxMessageBytes - 64<<10
 	// maxDeniedBytes bounds why there is no answer.
 	maxDeniedBytes = 4 << 10
