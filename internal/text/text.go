@@ -45,8 +45,12 @@ func Holds(s, said string) bool { return strings.Contains(s, strings.TrimSuffix(
 
 // FirstLine is the first line of s that is not blank.
 func FirstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimLeft(s, " \t\r\n"), "\n")
-	return line
+	for line := range strings.SplitSeq(s, "\n") {
+		if strings.TrimSpace(line) != "" {
+			return line
+		}
+	}
+	return ""
 }
 
 // Labels are written as NAME=VALUE, by name, with "and" between.

@@ -71,7 +71,7 @@ func TestMountPath(t *testing.T) {
 }
 
 func TestFirstLine(t *testing.T) {
-	for s, want := range map[string]string{"": "", "one": "one", "one\ntwo": "one", "\n\r\n  one\ntwo": "one", "\n": ""} {
+	for s, want := range map[string]string{"": "", "one": "one", "one\ntwo": "one", "\n\r\n\tone\ntwo": "\tone", " \n": ""} {
 		if got := FirstLine(s); got != want {
 			t.Errorf("%q: %q, want %q", s, got, want)
 		}
