@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Again says whether a call is made again, and how long to wait first. It is asked
+// Again decides whether to repeat a call, and how long to wait first. It is called
 // once for each result: attempt counts the calls made so far, elapsed is the time
-// since the first began. budget.Retry's Again is one.
+// since the first began. The method Again of budget.Retry implements it.
 type Again func(attempt int, r *Result, elapsed time.Duration) (wait time.Duration, ok bool)
 
-// RunAgain has run make a batch of calls, and then those again that again wants to
-// be: all at once, after the longest of their waits. It returns the last result of
-// each call, in call order. If ctx ends while it waits, or a later run fails, those
-// are the results so far; an error is the first run's.
+// RunAgain makes a batch of calls by run, and repeats the calls that again selects:
+// all of them at once, after the longest of their waits, until it selects none. It
+// returns the last result of each call, in call order. If ctx ends during a wait, or
+// a later run fails, it returns the results so far. The error is the first run's.
 //
-// Only what a result calls retryable should be made again: what was not may have
-// had effects, or is bound to end the same way.
+// Only calls whose result is retryable should be repeated: others may have had
+// effects, or would end the same way.
 func RunAgain[C any](ctx context.Context, calls []C, again Again, run func(ctx context.Context, attempt int, calls []C) ([]*Result, error)) ([]*Result, error) {
 	began := time.Now()
 	results, err := run(ctx, 1, calls)
@@ -53,7 +53,7 @@ func RunAgain[C any](ctx context.Context, calls []C, again Again, run func(ctx c
 	}
 }
 
-// pause is false if ctx ended first.
+// pause reports whether it has waited in full, before ctx ended.
 func pause(ctx context.Context, wait time.Duration) bool {
 	select {
 	case <-time.After(wait):

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// What an approval that is kept is for: one turn, the turns of one session, or all
-// turns of an identity.
+// Scopes of a lasting approval: one turn, the turns of one session, or all turns of
+// an identity.
 const (
 	ForTurn     = "turn"
 	ForSession  = "session"
 	ForIdentity = "identity"
 )
 
-// Approval is a human's yes to more than one call: of one tool, as it was when it was
-// approved, and where one of the operator's rules had asked, of calls that the same rule
-// asks about.
+// Approval is a human's approval of more than one call of a tool. It holds for the tool
+// as it was when approved. If an operator's rule asked, it covers only calls that the
+// same rule asks about.
 type Approval struct {
 	ID   string `json:"approvalId"`
 	Tool string `json:"toolName"`
 	Rule string `json:"rule,omitempty" jsonschema:"the operator's rule that had asked, or the name that was to be reached; the approval is for what asks in the same words"`
 	For  string `json:"for" jsonschema:"turn, session or identity"`
-	// Owner is the identity whose calls it is for, TurnID and SessionID what of theirs.
+	// Owner is the identity whose calls are approved; TurnID or SessionID narrow them.
 	Owner     string `json:"owner,omitempty" jsonschema:"whose calls it is for"`
 	TurnID    string `json:"turnId,omitempty" jsonschema:"the turn that it is for"`
 	SessionID string `json:"sessionId,omitempty" jsonschema:"the session that it is for"`
-	// Arguments are those of the calls that it is for; absent, it is for any.
+	// Arguments restrict the approval to calls with the same ones; absent means any.
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"it is for calls with these arguments alone; absent is any"`
 	By        string          `json:"by" jsonschema:"who gave it"`
 	At        time.Time       `json:"at"`
@@ -35,7 +35,7 @@ type Approval struct {
 	RevokedAt time.Time       `json:"revokedAt,omitzero" jsonschema:"it is over, but that could not be written for the next daemon yet; revoking it tries again"`
 }
 
-// Approvals are those in force, and those whose revocation could not be written yet.
+// Approvals lists the approvals in force, and those whose revocation is not on disk yet.
 type Approvals struct {
 	Approvals []Approval `json:"approvals"`
 }

@@ -2,48 +2,46 @@ package api
 
 import "encoding/json"
 
-// Content is one piece of what a tool has to show: Type is text, json, blob,
-// resource_link or resource (one that stands in the content itself, with Text or
-// Data), and the fields of that type are set.
+// Content is one piece of a tool's output. Type is text, json, blob, resource_link
+// or resource (embedded, with Text or Data); only the fields of that type are set.
 type Content struct {
 	Type string          `json:"type"`
 	Text string          `json:"text,omitempty"`
 	JSON json.RawMessage `json:"json,omitempty"`
-	// Data is base64 in JSON.
+	// Data is encoded as base64 in JSON.
 	Data     []byte `json:"data,omitempty"`
 	MIMEType string `json:"mimeType,omitempty"`
 	URI      string `json:"uri,omitempty"`
 	Name     string `json:"name,omitempty"`
-	// Extra is what a wrapped server's block has beside these, an object:
-	// annotations, _meta, title, icons and so on.
+	// Extra is an object with the other fields of a wrapped server's block, such as
+	// annotations, _meta, title and icons.
 	Extra json.RawMessage `json:"extra,omitempty"`
-	// Block is set for text that a wrapped server gave as a block of its own; all
-	// other text goes on where the text before it ended.
+	// Block is set for text that a wrapped server sent as a separate block; all
+	// other text continues the text before it.
 	Block bool `json:"block,omitempty"`
-	// LeftOutBytes is set for the text that stands where so many bytes are
-	// missing (Output.Content.DroppedBytes), and in an event for what is too long
-	// for one: so much of it is in the result alone.
+	// LeftOutBytes is the number of bytes missing at this place. In a result, Text
+	// stands for dropped bytes (see Output.Content.DroppedBytes); in an event, the
+	// bytes were too many for one event and are only in the result.
 	LeftOutBytes int64 `json:"leftOutBytes,omitempty"`
 }
 
-// Bytes is what the content holds.
+// Bytes returns the size of the content in bytes, all fields but Type included.
 func (c Content) Bytes() int {
 	return len(c.Text) + len(c.JSON) + len(c.Data) + len(c.URI) + len(c.Name) + len(c.MIMEType) + len(c.Extra)
 }
 
-// ServerResult is what only calls of wrapped servers have in their results.
+// ServerResult holds the fields of a Result that only calls of wrapped servers set.
 type ServerResult struct {
-	// Meta is what the server's result has beside Content and Structured, an object:
-	// its _meta, say.
+	// Meta is an object with the other fields of the server's result, such as _meta.
 	Meta json.RawMessage `json:"meta,omitempty"`
-	// Rounds are the processes of the call before the last one: each ended with what
-	// its server asked for, and all of the result but this, Usage and Timing's sums is
-	// the last one's.
+	// Rounds are the call's processes before the last one, each of which ended with a
+	// request of its server. Usage and the sums in Timing include them; all other
+	// fields of the result describe the last process.
 	Rounds []Round `json:"rounds,omitempty"`
 }
 
-// Round is one process of a call whose server has asked for something instead of a
-// result, and that was made anew with it.
+// Round is one process of a call whose server answered with a request instead of a
+// result. The call was then repeated with what the server had asked for.
 type Round struct {
 	Instance string `json:"instance"`
 	Timing   Timing `json:"timing"`

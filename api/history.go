@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// TurnState is where a turn of the history is.
+// TurnState is the state of a turn in the history.
 type TurnState string
 
 // The states of a turn.
@@ -12,7 +12,7 @@ const (
 	TurnAborted TurnState = "aborted" // it has a turn_abort and a turn_end
 )
 
-// TurnSummary is a turn of the history.
+// TurnSummary is a turn in the history.
 type TurnSummary struct {
 	TurnID   string         `json:"turnId"`
 	AgentID  string         `json:"agentId" jsonschema:"whose turn it was, empty if nobody has said so"`
@@ -27,7 +27,7 @@ type TurnSummary struct {
 	Outcomes map[string]int `json:"outcomes" jsonschema:"how many calls have which status"`
 }
 
-// CallSummary is a call of the history.
+// CallSummary is a call in the history.
 type CallSummary struct {
 	TurnID    string    `json:"turnId"`
 	CallID    string    `json:"toolCallId" jsonschema:"the call's id, made unique in its turn"`
@@ -41,19 +41,18 @@ type CallSummary struct {
 	HasResult bool      `json:"hasResult"`
 }
 
-// Filter narrows a list of the history: what all of its fields apply to that
-// are not zero. A turn is listed for having a call to which Tool and Status
-// apply.
+// Filter selects entries of the history: those that match all non-zero fields.
+// A turn matches Tool and Status if one of its calls does.
 type Filter struct {
-	TurnID       string // of calls
+	TurnID       string // for lists of calls
 	Tool, Status string
-	// Owner is that of the turns, as their turn_start has it; empty is any. It is on
-	// no wire: a daemon knows.
+	// Owner is the identity that began the turn; empty means any. It is not sent: a
+	// daemon sets it.
 	Owner string
-	// Since and Until bound when the turn began, or the call was queued: Since
-	// <= time < Until.
+	// Since and Until bound the time at which the turn began or the call was
+	// queued: Since <= time < Until.
 	Since, Until time.Time
-	// Limit is how many are listed: default 100, at most 10,000. To go on, ask
-	// again with Until.
+	// Limit is the number of entries: default 100, at most 10,000. For the next
+	// page, ask again with Until.
 	Limit int
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// InteractionKind is what a human is asked for.
+// InteractionKind says what an Interaction asks for.
 type InteractionKind string
 
 // Kinds of interactions.
@@ -15,10 +15,10 @@ const (
 	KindConfirm       InteractionKind = "confirm" // of something destructive
 	KindPassword      InteractionKind = "password"
 	KindDeviceCode    InteractionKind = "device_code"
-	KindQuestionnaire InteractionKind = "questionnaire" // a tool's own, in mid-call
+	KindQuestionnaire InteractionKind = "questionnaire" // a tool asks during a call
 	KindEscalation    InteractionKind = "escalation"    // the agent hands something over to a human
 	KindSampling      InteractionKind = "sampling"      // a wrapped server asks for the client's model
-	KindRoots         InteractionKind = "roots"         // or for the folders that its client works in
+	KindRoots         InteractionKind = "roots"         // a wrapped server asks for the folders that its client works in
 )
 
 // Outcomes of an interaction.
@@ -27,14 +27,13 @@ const (
 	OutcomeDenied    = "denied"    // a human said no
 	OutcomeDismissed = "dismissed" // a human was asked, and said neither yes nor no
 	OutcomeFailed    = "failed"    // nobody could be asked
-	OutcomeTimedOut  = "timeout"   // nobody said anything in time
-	OutcomeHeadless  = "headless"  // nobody was asked
+	OutcomeTimedOut  = "timeout"   // nobody answered in time
+	OutcomeHeadless  = "headless"  // the turn is headless: nobody was asked
 	OutcomeCancelled = "cancelled" // the call or turn ended first
 )
 
-// Interaction is a question to a human that waits for an answer. Without a
-// Schema it wants a yes or no or, of a Secret, text. A headless turn takes the
-// Default at once.
+// Interaction is a pending question to a human. Without a Schema the answer is
+// yes or no or, for a Secret, text. A headless turn takes the Default at once.
 type Interaction struct {
 	ID        string          `json:"interactionId"`
 	TurnID    string          `json:"turnId"`
@@ -53,18 +52,18 @@ type Interaction struct {
 	Request   *ClientRequest  `json:"request,omitempty" jsonschema:"what a wrapped server asks of its client: sampling and roots are for clients of MCP to answer, not for people"`
 	Host      bool            `json:"host,omitempty" jsonschema:"the turn's host asks it, not a tool and not for a call's approval"`
 	Owner     string          `json:"owner,omitempty" jsonschema:"the identity whose turn it is"`
-	// Always are what an Answer's Always can be for.
+	// Always lists the scopes that an Answer with Always may have.
 	Always []string `json:"always,omitempty" jsonschema:"what an approval for more than this call can be for: turn, session or identity; absent if it can only be for this call"`
 }
 
-// ReachRule is the Rule of a question about a connection to a name that is not
-// granted.
+// ReachRule returns the Rule of an Interaction about a connection to a name that
+// is not granted.
 func ReachRule(to string) string { return reachPrefix + to }
 
 const reachPrefix = "network "
 
-// Reach is the name and port that the tool wants to connect to; empty if the question
-// is not about that.
+// Reach returns the name and port that the tool wants to connect to, or "" if the
+// interaction is not about a connection.
 func (i Interaction) Reach() string {
 	to, _ := strings.CutPrefix(i.Rule, reachPrefix)
 	if to == i.Rule { // an operator's rule begins otherwise
@@ -73,14 +72,14 @@ func (i Interaction) Reach() string {
 	return to
 }
 
-// ClientRequest is a request of a wrapped server to its client, as it made it.
+// ClientRequest is a request of a wrapped server to its client, unchanged.
 type ClientRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
-	// Key is the server's own for the request, Group the same for requests that were
-	// made together, Of how many these are, and Nth this one's place among them.
+	// Key is the server's key for the request. Requests made together have the same
+	// Group; Of is their number, and Nth the position of this one.
 	Key string `json:"key,omitempty"`
-	// URL is what the server wants opened, if it does, and Server is who that is.
+	// URL is the address that the server wants opened, if any; Server names the server.
 	URL    string `json:"-"`
 	Server string `json:"-"`
 	Group  string `json:"-"`
@@ -88,15 +87,15 @@ type ClientRequest struct {
 	Nth    int    `json:"-"`
 }
 
-// OfClient says whether only a client of MCP can answer, and no human.
+// OfClient reports whether an MCP client must answer, not a human.
 func (k InteractionKind) OfClient() bool { return k == KindSampling || k == KindRoots }
 
-// RefusedKey is the one field of an answer to a server's request that stands for an error of
-// the client's, which it holds.
+// RefusedKey is the only field of an answer to a server's request if the client answered with
+// an error: its value is that error.
 const RefusedKey = "dev.toolhost/refused"
 
-// Question is what a host asks a human in a turn. Without a Schema it wants a yes or
-// no or, of a password, text.
+// Question is a host's question to a human in a turn. Without a Schema the answer is
+// yes or no or, for a password, text.
 type Question struct {
 	Kind      InteractionKind `json:"kind" jsonschema:"approval, confirm (of something destructive), password, device_code, questionnaire or escalation"`
 	Prompt    string          `json:"prompt" jsonschema:"what people read, at most 16 KiB"`
@@ -107,7 +106,7 @@ type Question struct {
 	Tool      string          `json:"toolName,omitempty" jsonschema:"the tool that it is about; of a call, the call's"`
 }
 
-// Raised is what came of a question.
+// Raised is the outcome of a Question.
 type Raised struct {
 	InteractionID string          `json:"interactionId"`
 	Outcome       string          `json:"outcome" jsonschema:"answered; else there is no answer: denied, dismissed, failed, timeout, headless or cancelled"`
@@ -124,34 +123,34 @@ type Policy struct {
 	Write   []string `json:"write"`
 	Network string   `json:"network" jsonschema:"none, host or grants"`
 	Grants  []string `json:"grants,omitempty" jsonschema:"of network grants: the names and addresses that the call may reach"`
-	// Key differs where policies do, also in what people are not shown. It is on no
-	// wire.
+	// Key differs between different policies, even if their visible fields are equal.
+	// It is not sent.
 	Key string `json:"-"`
 }
 
-// Answer is a human's to an interaction. Value, of at most 64 KiB, must fit the
-// schema. Always counts for approvals only: what destroys something is confirmed
+// Answer is a human's answer to an Interaction. Value, at most 64 KiB, must match
+// the schema. Always applies to approvals only: destructive calls are confirmed
 // each time.
 type Answer struct {
 	Approve bool            `json:"approve,omitempty" jsonschema:"the answer to yes or no; false denies, unless there is a value"`
 	Value   json.RawMessage `json:"value,omitempty" jsonschema:"answers what has a schema"`
 	Always  bool            `json:"always,omitempty" jsonschema:"approves further calls like this one, too, as long as for says"`
-	// For is ForTurn if empty. SameArguments narrows it.
+	// For is the scope with Always; empty means ForTurn. SameArguments narrows it.
 	For           string `json:"for,omitempty" jsonschema:"with always: turn (the default), session (the turns with the same sessionId, for 12 hours at most) or identity (all turns of whose call it is, for 30 days, kept over restarts)"`
 	SameArguments bool   `json:"sameArguments,omitempty" jsonschema:"with always: only calls with the same arguments"`
-	// Unanswered says why nothing was answered, where that is known: then the rest
-	// means nothing but By. It is OutcomeDismissed, OutcomeFailed or, in the
-	// process of the turn, OutcomeTimedOut or OutcomeHeadless.
+	// Unanswered says why there is no answer, if known; all other fields but By are
+	// then ignored. It is OutcomeDismissed, OutcomeFailed or, in the process of the
+	// turn, OutcomeTimedOut or OutcomeHeadless.
 	Unanswered string `json:"unanswered,omitempty" jsonschema:"dismissed: a human was asked and said neither yes nor no; failed: nobody could be asked. All else is then left out"`
-	// By is who answered, for the record. It is on no wire: a daemon knows.
+	// By is who answered, for the record. It is not sent: a daemon sets it.
 	By string `json:"-"`
-	// Denies says that approve is there, and false: no value makes a yes of that.
+	// Denies is set if approve is present and false: no Value turns that into a yes.
 	Denies bool `json:"-"`
-	// Refusal, in the process of the turn, is the error that an MCP client has answered a
-	// server's request with: an object with code and message.
+	// Refusal, in the process of the turn, is an MCP client's error response to a server's
+	// request: an object with code and message.
 	Refusal json.RawMessage `json:"-"`
-	// Meta, in the process of the turn, is what an MCP client has said beside its answer: an
-	// object, or empty.
+	// Meta, in the process of the turn, is the _meta of an MCP client's answer: an object, or
+	// empty.
 	Meta json.RawMessage `json:"-"`
 	// Unfit, in the process of the turn, is why an answer could not be used.
 	Unfit string `json:"-"`
