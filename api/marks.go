@@ -2,43 +2,41 @@ package api
 
 import "time"
 
-// Marks are moments of a call, zero for those that never came. Differences
-// between them are exact where the clock is set meanwhile.
+// Marks are moments in the life of a call; those that it did not reach are zero.
+// They have monotonic clock readings, so differences stay exact if the clock is set.
 type Marks struct {
-	// Queued: it asked for a slot; Admitted: it got one; Ready: its tool ran.
+	// The call asked for a slot, got one, and its tool began to work.
 	Queued, Admitted, Ready time.Time
-	// Spawned is when its processes had a group and a launcher in it, Executed when the
-	// tool's own program began, in its sandbox. Of a kept process both are before
-	// the call, and zero.
+	// Spawned is when the call's cgroup had a launcher in it, Executed when the
+	// tool's own program began in its sandbox. Both are zero if the process was
+	// started before the call.
 	Spawned, Executed time.Time
-	// Stop is when its end began: the tool ended, or the kill ladder's cause came
-	// (the deadline itself, say). Kill is the kill of its group, which clears up
-	// behind a call that has ended by itself, too. Empty: none of its processes
-	// was left, or those that were had been given up.
+	// Stop is when the end began: the tool ended, or the kill ladder's cause occurred
+	// (such as the deadline). Kill is the kill of the cgroup, which also cleans up
+	// after a call that ended by itself. Empty is when no process was left, or the
+	// supervisor gave up those that were; Done is when the result was complete.
 	Stop, Kill, Empty, Done time.Time
 }
 
-// Phase is a part of a call's time.
+// Phase is an interval in the life of a call.
 type Phase struct {
 	Name string
-	// Of is the phase that this one is a part of; empty for those that follow one
-	// another.
+	// Of is the name of the enclosing phase; empty for a phase of the call itself.
 	Of       string
 	From, To time.Time
 }
 
-// Names of phases that a call has by itself. The last, finish, is for reading what is
-// left and making the result. Parts of the start are birth (group, pipes, launcher),
-// sandbox (namespaces, mounts, filter) and handshake (the tool's program, until it
-// answers).
+// Names of a call's phases. A last one, finish, reads the remaining output and makes
+// the result. PhaseStart consists of birth (cgroup, pipes, launcher), sandbox
+// (namespaces, mounts, filter) and handshake (the tool's program, until it answers).
 const (
 	PhaseQueue = "queue" // waiting for a slot
 	PhaseStart = "start" // until the tool runs
 	PhaseRun   = "run"   // the tool's own work
-	PhaseKill  = "kill"  // until no process is left: the ladder, or what is cleared up behind a call
+	PhaseKill  = "kill"  // until no process is left: the kill ladder, or the cleanup after the tool's end
 )
 
-// Phases are those that the call has had, in order, each part behind its whole.
+// Phases returns the phases that the call has had, in order, each followed by its parts.
 func (m Marks) Phases() (list []Phase) {
 	add := func(name, of string, from, to time.Time) {
 		if !from.IsZero() && !to.IsZero() {
@@ -59,7 +57,7 @@ func (m Marks) Phases() (list []Phase) {
 	return list
 }
 
-// first is the first of two moments that has come.
+// first returns a, or b if a is zero.
 func first(a, b time.Time) time.Time {
 	if a.IsZero() {
 		return b

@@ -6,64 +6,64 @@ import (
 	"strings"
 )
 
-// MaxNetworkEntries bounds the flows that a result lists, and the refusals.
+// MaxNetworkEntries bounds each of Network's lists: Flows and Refused.
 const MaxNetworkEntries = 100
 
-// Network is what a call did with its network. Of a kept process it is what
-// happened in the process while the call ran, that of other calls at the same time
-// included.
+// Network describes a call's use of the network. For a kept process it covers
+// everything that the process did during the call, including for other calls.
 type Network struct {
-	// Mode is "none", "host" or "grants". Only with grants is more known than that.
+	// Mode is "none", "host" or "grants". The other fields are set only with grants.
 	Mode string `json:"mode"`
-	// Flows are the destinations that connections were granted to, and Refused what
-	// was not, each at most 100.
+	// Flows are the granted connections by destination, and Refused the refused
+	// requests, at most MaxNetworkEntries each.
 	Flows   []NetworkFlow    `json:"flows"`
 	Refused []NetworkRefusal `json:"refused"`
-	// MoreFlows counts the connections to destinations that are left out, with
-	// MoreSentBytes and MoreReceivedBytes; MoreRefused what is left out of Refused.
+	// MoreFlows, MoreSentBytes and MoreReceivedBytes count the connections, and their
+	// bytes, to destinations left out of Flows; MoreRefused counts the refusals left
+	// out of Refused.
 	MoreFlows         int64 `json:"moreFlows,omitempty"`
 	MoreSentBytes     int64 `json:"moreSentBytes,omitempty"`
 	MoreReceivedBytes int64 `json:"moreReceivedBytes,omitempty"`
 	MoreRefused       int64 `json:"moreRefused,omitempty"`
-	// Unreachable counts what the kernel refused inside: other ports, addresses that
-	// were not granted, UDP. It is of the namespace's own counters.
+	// Unreachable counts what the kernel refused in the call's network namespace,
+	// by the namespace's counters: other ports, addresses not granted, UDP.
 	Unreachable int64 `json:"unreachable"`
-	// Shared: the process served other calls meanwhile, too, and their connections
-	// are in here.
+	// Shared is set if the process served other calls at the same time, whose
+	// connections are included.
 	Shared bool `json:"shared,omitempty"`
-	// Limit is the limit that was passed, which ends the call: connectionsTotal, sent or
-	// received. From there on no connection and no byte was passed on.
+	// Limit is the limit that ended the call: connectionsTotal, sent or received. After
+	// it no connection was made and no byte was forwarded.
 	Limit string `json:"limit,omitempty"`
-	// Error says why this is not complete: the relay has ended in mid-call.
+	// Error says why the account is incomplete: the relay ended during the call.
 	Error string `json:"error,omitempty"`
 }
 
-// NetworkFlow is all that went to one destination.
+// NetworkFlow sums up the connections to one destination.
 type NetworkFlow struct {
 	// Name is the granted name; empty for a granted address.
 	Name string `json:"name,omitempty"`
-	// Address is the one that was really connected to; empty where none was, or a
-	// proxy has chosen it.
+	// Address is the address connected to; empty if no connection was made, or a
+	// proxy chose the address.
 	Address string `json:"address,omitempty"`
 	Port    int    `json:"port"`
-	// Connections that the tool made. SentBytes left for the destination, and
+	// Connections counts the tool's connections; SentBytes went to the destination,
 	// ReceivedBytes came from it.
 	Connections   int64 `json:"connections"`
 	SentBytes     int64 `json:"sentBytes"`
 	ReceivedBytes int64 `json:"receivedBytes"`
-	// FirstMs and LastMs are when a first connection was asked for, and when the last
-	// one ended, from the start of the process.
+	// FirstMs is when the first connection was requested, LastMs when the last one
+	// ended, both since the start of the process.
 	FirstMs int64 `json:"firstMs"`
 	LastMs  int64 `json:"lastMs"`
-	// Error is the last one: of looking the name up, connecting, a connection that
-	// broke, a request on port 80 that was given up, or a limit.
+	// Error is the last error: a failed lookup or connect, a broken connection, an
+	// abandoned request on port 80, or a limit.
 	Error string `json:"error,omitempty"`
-	// Via is "proxy" where an outbound proxy made the connection.
+	// Via is "proxy" if an outbound proxy made the connection.
 	Via string `json:"via,omitempty"`
 }
 
-// NetworkRefusal is what was refused: a name without a port was asked of the name
-// server only, as a granted one is that does not exist.
+// NetworkRefusal counts refusals of one kind. Port is 0 if the tool only looked the
+// name up, as for a granted name that does not exist.
 type NetworkRefusal struct {
 	Name    string `json:"name,omitempty"`
 	Address string `json:"address,omitempty"`
@@ -72,25 +72,24 @@ type NetworkRefusal struct {
 	Why     string `json:"why"`
 }
 
-// NetworkLimits bound what a call with network grants does with them; 0 means no
-// limit.
+// NetworkLimits are the limits of a call with network grants; 0 means no limit.
 type NetworkLimits struct {
-	// Connections at once. More are refused.
+	// Connections is the number of open connections; further ones are refused.
 	Connections int64 `json:"connections"`
 	// TotalConnections, SentBytes and ReceivedBytes end the call that passes them.
 	TotalConnections int64 `json:"totalConnections"`
 	SentBytes        int64 `json:"sentBytes"`
 	ReceivedBytes    int64 `json:"receivedBytes"`
-	// BytesPerSecond are those of both ways together.
+	// BytesPerSecond bounds both directions together.
 	BytesPerSecond int64 `json:"bytesPerSecond"`
-	// IdleMs ends a connection on which nothing moves. ConnectTimeoutMs bounds how
-	// long one takes to be made.
+	// IdleMs closes a connection without traffic. ConnectTimeoutMs bounds the time to
+	// connect.
 	IdleMs           int64 `json:"idleMs"`
 	ConnectTimeoutMs int64 `json:"connectTimeoutMs"`
 }
 
-// Total is what all connections came to, and how much was refused, with what is left
-// out of the lists.
+// Total returns the sums of all connections and refusals, including those left out of
+// the lists.
 func (n *Network) Total() (flows NetworkFlow, refused int64) {
 	flows = NetworkFlow{Connections: n.MoreFlows, SentBytes: n.MoreSentBytes, ReceivedBytes: n.MoreReceivedBytes}
 	for _, f := range n.Flows {
@@ -105,18 +104,18 @@ func (n *Network) Total() (flows NetworkFlow, refused int64) {
 	return flows, refused
 }
 
-// NotGranted begins the Why of what no grant is for.
+// NotGranted is the beginning of a NetworkRefusal's Why if no grant matches.
 const NotGranted = "not granted"
 
-// NoNetwork begins the hint of a call that has failed for want of a network.
+// NoNetwork is the beginning of the hint if a call failed because it has no network.
 const NoNetwork = "the call has no network"
 
 // synthetic addresses stand for names inside a call; outside they are for benchmarks
 // (RFC 2544).
 var synthetic = netip.MustParsePrefix("198.18.0.0/15")
 
-// grantable says whether a name can be granted, and to some avail: one that begins with
-// an underscore says a service of a name.
+// grantable reports whether a grant of the name is valid and useful: a name that begins
+// with an underscore is a service record.
 func grantable(name string) bool {
 	labels := strings.Split(name, ".")
 	last := labels[len(labels)-1]
@@ -131,10 +130,10 @@ func grantable(name string) bool {
 	return true
 }
 
-// Grant is the short form of the network grant that a refusal lacks; empty where none
-// would help, and for addresses that nobody should grant because a tool asked for them,
-// or a name leads there: loopback, link-local with the metadata services, and the call's
-// own.
+// Grant returns the missing network grant in its short form. It is "" if no grant would
+// help, and for addresses that should not be granted just because a tool asks for them or
+// a name resolves to them: loopback, link-local (cloud metadata services), multicast, and
+// the call's own.
 func (f NetworkRefusal) Grant() string {
 	host := f.Name
 	if addr, err := netip.ParseAddr(f.Address); err == nil {

@@ -2,14 +2,13 @@ package api
 
 import "strings"
 
-// Partial is the output of one call as its events have brought it, for the result of a
-// call whose end nobody has seen. The zero value is empty. It is for one goroutine.
+// Partial collects the output of one call from its events, for the result of a call whose
+// end was not observed. The zero value is empty. It is not safe for concurrent use.
 type Partial struct {
-	// Missed counts the events that were left out on the way, some of which may have held
-	// output.
+	// Missed counts the events that were dropped on the way; some may have had output.
 	Missed         int
 	content        []Content
-	text           held // the text that content ends in, as long as it goes on
+	text           held // the text at the end of content, which may go on
 	contentBytes   ContentOutput
 	stdout, stderr held
 }
@@ -26,7 +25,7 @@ type held struct {
 	seen, dropped int64
 }
 
-// Take adds what an event holds of the output.
+// Take adds the output in an event.
 func (p *Partial) Take(e Event) {
 	p.Missed += e.Missed
 	if e.Kind != EventOutput || e.Content == nil {
@@ -42,7 +41,7 @@ func (p *Partial) Take(e Event) {
 	}
 }
 
-// add leaves out the first piece that does not fit or is not whole, and all behind it.
+// add drops the first piece that does not fit or is not whole, and all that follow.
 func (p *Partial) add(c Content) {
 	n := int64(c.Bytes()) + c.LeftOutBytes
 	p.contentBytes.SeenBytes += n
@@ -80,12 +79,12 @@ func (h *held) output() StreamOutput {
 	return StreamOutput{Head: h.head.String(), SeenBytes: h.seen, KeptBytes: h.seen - h.dropped, DroppedBytes: h.dropped}
 }
 
-// Cut reports whether output that the call had is not in it.
+// Cut reports whether output of the call is missing.
 func (p *Partial) Cut() bool {
 	return p.Missed > 0 || p.contentBytes.DroppedBytes > 0 || p.stdout.dropped > 0 || p.stderr.dropped > 0
 }
 
-// Fill puts it into a result, which is partial then if there is any.
+// Fill copies the output to a result, and sets r.Partial to whether there is any.
 func (p *Partial) Fill(r *Result) {
 	p.endText()
 	if len(p.content) > 0 {
@@ -97,7 +96,7 @@ func (p *Partial) Fill(r *Result) {
 
 func (p *Partial) any() bool { return p.contentBytes.KeptBytes+p.stdout.seen+p.stderr.seen > 0 }
 
-// Arrived is a sentence that says whether there is any output, for a result's message.
+// Arrived returns a sentence for a result's message that says whether there is any output.
 func (p *Partial) Arrived() string {
 	if p.any() {
 		return "What it had sent until then is in this result."
