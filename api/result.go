@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// SchemaVersion is that of Result's JSON. Fields may be added under the same
-// version; none is ever renamed.
+// SchemaVersion is the version of Result's JSON. Fields may be added under the
+// same version; they are never renamed.
 const SchemaVersion = 1
 
 // Values of Result.Instance.
@@ -27,37 +27,37 @@ type Result struct {
 	CallID        string `json:"callId"`
 	TurnID        string `json:"turnId"`
 	Tool          string `json:"tool"`
-	// SHA256 is that of the executable; empty for a command of the runtime
-	// that nobody asked to check.
+	// SHA256 is the hash of the executable; empty for a command of the runtime
+	// for which no hash was requested.
 	SHA256 string `json:"sha256"`
-	// Instance says whether the process was started for the call (InstanceFresh), or
-	// before it and for one call alone (InstancePrestarted), or has served others
-	// (InstanceReused). Usage begins with the call in each.
+	// Instance says whether the process was started for the call (InstanceFresh),
+	// before the call and for it alone (InstancePrestarted), or has served other
+	// calls (InstanceReused). Usage always begins with the call.
 	Instance string `json:"instance"`
-	// Status is the one outcome, Code the gRPC view of it, Reason what it was
-	// within the status (deadline, idle, user, ...).
+	// Status is the outcome, Code the gRPC status code for it, and Reason refines
+	// Status (deadline, idle, user, ...).
 	Status  Status `json:"status"`
 	Code    string `json:"code"`
 	Reason  Reason `json:"reason"`
 	Decider string `json:"decider"`
-	// Details are those of Code DEADLINE_EXCEEDED.
+	// Details are set for Code DEADLINE_EXCEEDED.
 	Details *DeadlineDetails `json:"details,omitempty"`
-	// ToolError is what the tool itself reported, also where something else
-	// was the outcome.
+	// ToolError is the failure that the tool reported, even if the outcome is
+	// something else.
 	ToolError *ToolError `json:"toolError"`
 	Warnings  []string   `json:"warnings"`
 	Files     []File     `json:"files"`
-	// FilesIncomplete: not all of the workspace's files are in Files, or not all
-	// could be taken out where that was asked for. Warnings say why.
+	// FilesIncomplete is set if Files does not list all of the workspace's files, or
+	// not all that were requested could be copied out. Warnings say why.
 	FilesIncomplete bool `json:"filesIncomplete"`
-	// Unrecorded: the journal could not be written, and does not have this result
-	// when it is handed over. Warnings say why.
+	// Unrecorded is set if the journal could not be written, so that this result is
+	// not in it. Warnings say why.
 	Unrecorded bool `json:"unrecorded,omitempty"`
-	// RemainingMs is what is left of the turn's budget; null outside a turn.
+	// RemainingMs is the rest of the turn's time budget; null outside of a turn.
 	RemainingMs *int64 `json:"remainingMs"`
-	// Overran: the soft budget was passed; a deadline, an abort and limits do not
-	// set it. Partial: Content and Output are
-	// what came before the end, not a complete result.
+	// Overran is set if the call passed its soft budget; a deadline, an abort and
+	// limits do not set it. Partial is set if Content and Output are what came
+	// before the end, not a complete result.
 	Overran bool      `json:"overran"`
 	Partial bool      `json:"partial"`
 	Content []Content `json:"content"`
@@ -73,80 +73,80 @@ type Result struct {
 	Sandbox Receipt       `json:"sandbox"`
 	Remote
 	Retry Retry `json:"retry"`
-	// Message is one short paragraph for the model, empty for a success unless
-	// something (Kill.Cause) had begun to end the call before its result came.
+	// Message is one short paragraph for the model. It is empty for a success, unless
+	// the kill ladder (see Kill.Cause) began before the result came.
 	Message string `json:"message"`
-	// Marks are the moments that Timing is made of. They are on no wire.
+	// Marks are the moments that Timing is computed from. They are not in the JSON.
 	Marks Marks `json:"-"`
 }
 
-// Remote is what a call had to do with other machines.
+// Remote describes a call's relations to other machines.
 type Remote struct {
-	// Network is what was reached and refused; null for a call that never ran.
+	// Network is the use of the network; null for a call that never ran.
 	Network *Network `json:"network,omitempty"`
-	// Where is set for a call that was given to a worker of a fleet.
+	// Where is set for a call that was placed on a worker of a fleet.
 	Where *Where `json:"where,omitempty"`
 }
 
-// Where is the worker of a fleet that a call was given to.
+// Where describes the placement of a call on a worker of a fleet.
 type Where struct {
 	Worker string `json:"worker"`
 	// Attempt counts the workers that the call was offered to, this one included.
 	Attempt int `json:"attempt"`
-	// PlaceMs is the time until the worker was told to start it.
+	// PlaceMs is the time until the worker was told to start the call.
 	PlaceMs int64 `json:"placeMs"`
-	// StillRunning, of a lost call, is "no" where it is certain that nothing of it runs
-	// any more, else "unknown".
+	// StillRunning, of a lost call, is "no" if certainly none of its processes runs any
+	// more, else "unknown".
 	StillRunning string `json:"stillRunning,omitempty"`
 }
 
-// DeadlineDetails say which timeout was passed, under the names that gRPC's error
-// details have for it.
+// DeadlineDetails says which timeout expired, with the field names of gRPC's error
+// details.
 type DeadlineDetails struct {
 	ProfileName string `json:"profile_name"`
-	// ConfiguredTimeoutMs is the one in force; 0 is infinite.
+	// ConfiguredTimeoutMs is the timeout in force; 0 is infinite.
 	ConfiguredTimeoutMs int64 `json:"configured_timeout_ms"`
-	// ElapsedMs is Timing's.
+	// ElapsedMs is Timing.ElapsedMs.
 	ElapsedMs int64 `json:"elapsed_ms"`
 }
 
-// ToolError is a tool's own account of its failure.
+// ToolError is a failure as the tool reported it.
 type ToolError struct {
 	// Kind is error, panic, cancelled, invalid_arguments, command_not_found,
 	// command_not_executable, exit, signal, output (a command's output is not
-	// what its tool promises), protocol, or of the program behind an adapter
+	// what its tool declares), protocol, or, for the program behind an adapter,
 	// start_failed or crashed.
 	Kind string `json:"kind"`
 	// Message and Stack have at most 64 KiB each.
 	Message string `json:"message"`
-	// Stack is a panic's.
+	// Stack is the stack trace of a panic.
 	Stack string `json:"stack,omitempty"`
-	// RPC is the error that a wrapped server has answered with, as it was: an object
-	// with code, message and, where there are, data.
+	// RPC is the error response of a wrapped server, unchanged: an object with code,
+	// message and, if present, data.
 	RPC json.RawMessage `json:"rpc,omitempty"`
 }
 
-// File is one that the tool left in its workspace.
+// File is a file that the tool left in its workspace.
 type File struct {
-	// Path is relative to the workspace, made printable.
+	// Path is relative to the workspace, with other than printable characters as %XX.
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
-	// Skipped says why it cannot be taken out: a link, too large, ...
+	// Skipped says why the file cannot be copied out: a link, too large, ...
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// Output counts and keeps what went through each stream.
+// Output is the recorded output of each stream.
 type Output struct {
 	Stdout StreamOutput `json:"stdout"`
 	Stderr StreamOutput `json:"stderr"`
-	// Undelivered: a reader of the command's output was too slow, or could not
-	// take it, and what it had not taken is lost.
+	// Undelivered is set if output is lost because a reader of the command's
+	// output was too slow or failed.
 	Undelivered bool          `json:"undelivered"`
 	Content     ContentOutput `json:"content"`
 }
 
-// StreamOutput is the head and the tail of a byte stream, valid UTF-8. Head is
-// all of it if nothing was dropped.
+// StreamOutput is the head and the tail of a byte stream, as valid UTF-8. Head
+// has all of it if nothing was dropped.
 type StreamOutput struct {
 	Head         string `json:"head"`
 	Tail         string `json:"tail"`
@@ -163,8 +163,8 @@ type ContentOutput struct {
 	DroppedBytes int64 `json:"droppedBytes"`
 }
 
-// Timing is where the time went, and how the timeout came about. ElapsedMs
-// runs from admission; queueing comes before it.
+// Timing says how long each part of the call took, and where its timeout comes
+// from. ElapsedMs counts from admission, so it does not include QueueMs.
 type Timing struct {
 	QueueMs     int64 `json:"queueMs"`
 	StartMs     int64 `json:"startMs"`
@@ -175,7 +175,8 @@ type Timing struct {
 	ElapsedMs   int64 `json:"elapsedMs"`
 
 	Profile string `json:"profile"`
-	// RequestedTimeoutMs is null if nobody asked, TimeoutMs null if infinite.
+	// RequestedTimeoutMs is null if no timeout was requested; TimeoutMs is null if
+	// infinite.
 	RequestedTimeoutMs *int64 `json:"requestedTimeoutMs"`
 	TimeoutMs          *int64 `json:"timeoutMs"`
 	Source             string `json:"source"`
@@ -183,41 +184,42 @@ type Timing struct {
 	Clamped            bool   `json:"clamped"`
 	SoftBudgetMs       int64  `json:"softBudgetMs"`
 	GraceLimitMs       int64  `json:"graceLimitMs"`
-	// SilenceLimitMs, of a call that ended for its silence, is how long that
-	// might have lasted.
+	// SilenceLimitMs, of a call that ended for its silence, is the silence limit in
+	// force.
 	SilenceLimitMs int64 `json:"silenceLimitMs,omitempty"`
-	// SettingsWarnings are those of the result's Warnings that are about time and
-	// came of settings, or of the tool, and not of a timeout that the call itself
-	// asked for: they are not shown to models.
+	// SettingsWarnings are those of Result.Warnings about timeouts that come from
+	// settings or from the tool, not from the call itself. They are not shown to
+	// models.
 	SettingsWarnings []string `json:"settingsWarnings,omitempty"`
 }
 
-// Kill is the evidence of the kill ladder. For a call that ended by itself the
-// stage is "none", and the rest of its processes was cleaned up.
+// Kill records the kill ladder. If the call ended by itself, Stage is "none" and
+// its remaining processes were cleaned up.
 type Kill struct {
 	// Stage is "none", "term" (SIGTERM was enough) or "kill".
 	Stage string `json:"stage"`
-	// Cause is what began the ladder: deadline, idle, abort, oom, ...
+	// Cause says why the ladder began: deadline, idle, abort, oom, ...
 	Cause   string   `json:"cause"`
 	Signals []string `json:"signals"`
-	// Reaped processes of the tool are gone, Survivors could not be killed.
+	// Reaped counts the tool's processes that ended, Survivors those that could not
+	// be killed.
 	Reaped    int `json:"reaped"`
 	Survivors int `json:"survivors"`
-	// TermLatencyUs is from the ladder's cause (the deadline, say) to SIGTERM;
+	// TermLatencyUs is the time from the cause (such as the deadline) to SIGTERM;
 	// LatencyUs from SIGKILL until the last process was gone.
 	TermLatencyUs int64 `json:"termLatencyUs"`
 	LatencyUs     int64 `json:"latencyUs"`
 }
 
-// Exit is how the tool's main process, or the command, ended by itself. Both
-// are empty if it was still running.
+// Exit says how the tool's main process, or the command, ended by itself. Code
+// is nil and Signal empty if it was still running.
 type Exit struct {
 	Code   *int   `json:"code"`
 	Signal string `json:"signal"`
 }
 
-// Usage is what the whole process tree used, the launcher (one task) and the
-// adapter of a command (another) included.
+// Usage is the resource usage of the whole process tree, including the launcher
+// (one task) and the adapter of a command (another).
 type Usage struct {
 	CPUUserMs       int64 `json:"cpuUserMs"`
 	CPUSystemMs     int64 `json:"cpuSystemMs"`
@@ -225,10 +227,10 @@ type Usage struct {
 	PidsPeak        int64 `json:"pidsPeak"`
 	IOReadBytes     int64 `json:"ioReadBytes"`
 	IOWriteBytes    int64 `json:"ioWriteBytes"`
-	// OOMEvents counts how often the call's own memory limit could not be kept;
-	// OOMKills is 0 where the whole group was killed before the kernel chose.
-	// OOMKills and PidsLimitHits are those of the call's own limits; the
-	// ancestor counts are those of limits above it (host totals).
+	// OOMEvents counts how often the call's own memory limit was exhausted;
+	// OOMKills is 0 if the whole cgroup was killed before the kernel chose a
+	// process. OOMKills and PidsLimitHits count events of the call's own limits,
+	// the ancestor fields events of the limits above it (host totals).
 	OOMEvents             int64 `json:"oomEvents"`
 	OOMKills              int64 `json:"oomKills"`
 	PidsLimitHits         int64 `json:"pidsLimitHits"`
@@ -246,8 +248,8 @@ type AppliedLimits struct {
 	CPUTimeMs        int64 `json:"cpuTimeMs"`
 	OutputBytes      int64 `json:"outputBytes"`
 	OutputTotalBytes int64 `json:"outputTotalBytes"`
-	// OpenFiles is for each process. It and what follows, what a call may
-	// store, are the sandbox's.
+	// OpenFiles is per process. It and the storage limits below apply only in a
+	// sandbox.
 	OpenFiles       int64 `json:"openFiles"`
 	WorkspaceBytes  int64 `json:"workspaceBytes"`
 	WorkspaceInodes int64 `json:"workspaceInodes"`
@@ -259,22 +261,22 @@ type AppliedLimits struct {
 
 // Retry is advice on calling again.
 type Retry struct {
-	// Retryable: the tool never started, or is declared read-only or
-	// idempotent, and neither arguments, policy nor a human stand against it.
+	// Retryable is set if the tool never started, or is declared read-only or
+	// idempotent, and arguments, policy or a human do not rule a retry out.
 	Retryable bool `json:"retryable"`
-	// AfterMs is how long the same call is bound to fail, where that is known.
+	// AfterMs is how long an identical call is sure to fail; 0 if unknown.
 	AfterMs int64 `json:"afterMs,omitempty"`
 	// SideEffects is "none" or "possible".
 	SideEffects string `json:"sideEffects"`
-	// SuggestedTimeoutMs is set where more time would have helped.
+	// SuggestedTimeoutMs is set if more time would have helped.
 	SuggestedTimeoutMs *int64 `json:"suggestedTimeoutMs"`
 	Hint               string `json:"hint"`
-	// NotGranted are paths that a failed call has named, and that the host has and
-	// the call could not see.
+	// NotGranted are paths in a failed call that exist on the host but were not
+	// granted to the call.
 	NotGranted []string `json:"notGranted,omitempty"`
 }
 
-// OutputBytes is about what the result holds of what the tool gave out.
+// OutputBytes returns the approximate size in bytes of the tool's output in the result.
 func (r *Result) OutputBytes() int {
 	out := r.Output
 	n := len(r.Structured) + len(r.Meta) + len(out.Stdout.Head) + len(out.Stdout.Tail) + len(out.Stderr.Head) + len(out.Stderr.Tail)
@@ -284,16 +286,17 @@ func (r *Result) OutputBytes() int {
 	return n
 }
 
-// OK is true for a complete result.
+// OK reports whether the call succeeded: Status is StatusOK.
 func (r *Result) OK() bool { return r.Status == StatusOK }
 
-// Text joins the text content. Of a call that gave no result but what it wrote, as
-// a plain command does, it is that: stdout, with a note where bytes are missing.
+// Text returns the text content, joined. If the call has neither content nor a
+// structured result, as a plain command, Text returns its stdout, with a note where
+// bytes were dropped.
 func (r *Result) Text() string {
 	return r.textBegin(math.MaxInt)
 }
 
-// textBegin joins texts until they have enough bytes.
+// textBegin returns at least the first enough bytes of Text, if it has so many.
 func (r *Result) textBegin(enough int) string {
 	if len(r.Content) == 0 && (len(r.Structured) == 0 || string(r.Structured) == "null") {
 		return r.Output.Stdout.begin(enough)
@@ -313,7 +316,7 @@ func (r *Result) textBegin(enough int) string {
 	return text.String()
 }
 
-// begin is what is kept of a stream, or at least enough bytes of it.
+// begin returns what is kept of a stream, or at least the first enough bytes.
 func (s StreamOutput) begin(enough int) string {
 	if s.DroppedBytes == 0 || len(s.Head) >= enough {
 		return s.Head[:min(len(s.Head), enough)]
@@ -325,8 +328,8 @@ func (s StreamOutput) begin(enough int) string {
 	return head + fmt.Sprintf("[... %d bytes dropped ...]\n", s.DroppedBytes) + s.Tail
 }
 
-// Display is the result for people, cut at 2000 characters: its text if it is
-// complete, else its message.
+// Display returns the result for people, cut at 2000 characters: Text if the call
+// succeeded, else Message.
 func (r *Result) Display() string {
 	if r.OK() {
 		return Cut(r.textBegin((maxDisplayRunes+1)*utf8.UTFMax), maxDisplayRunes)
@@ -336,7 +339,7 @@ func (r *Result) Display() string {
 
 const maxDisplayRunes = 2000
 
-// Cut cuts s after so many characters, however long it is, and marks that.
+// Cut returns s, or its first most characters and an ellipsis if it has more.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -1,6 +1,6 @@
 package api
 
-// Status is a call's one outcome.
+// Status is the outcome of a call.
 type Status string
 
 // The outcomes.
@@ -24,14 +24,14 @@ const (
 	StatusOverloaded      Status = "overloaded"
 	StatusInvalidArgs     Status = "invalid_args"
 	StatusNetworkLimit    Status = "network_limit"
-	StatusLost            Status = "lost" // what became of it is not known: its worker, or toolhost call's daemon, has died or is out of reach
+	StatusLost            Status = "lost" // the outcome is unknown: the call's worker, or toolhost call's daemon, died or is unreachable
 )
 
 // Statuses of calls that have no outcome yet.
 const (
-	// StatusRunning is the one in progress events.
+	// StatusRunning is used in progress events.
 	StatusRunning Status = "running"
-	// StatusOpen is the one in lists of calls.
+	// StatusOpen is used in lists of calls.
 	StatusOpen Status = "open"
 )
 

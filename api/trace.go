@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// TraceParentVariable is where a command finds the W3C trace context that its own spans
-// belong below; a plugin and an MCP server find it as traceparent in their call's metadata.
+// TraceParentVariable is the environment variable with a command's W3C trace context, the
+// parent of its spans. Plugins and MCP servers get it as traceparent in the call's metadata.
 const TraceParentVariable = "TRACEPARENT"
 
 const (
@@ -15,7 +15,8 @@ const (
 	minTraceBytes, maxTraceBytes = 55, 128
 )
 
-// TraceParent is the W3C trace context in a call's metadata; "" without a well-formed one.
+// TraceParent returns the W3C trace context in a call's metadata, or "" if it is missing or
+// malformed.
 func TraceParent(meta json.RawMessage) string {
 	var in struct {
 		TraceParent string `json:"traceparent"`
@@ -26,8 +27,8 @@ func TraceParent(meta json.RawMessage) string {
 	return in.TraceParent
 }
 
-// WithTraceParent is the metadata with this trace context. A malformed one is left out, and
-// metadata that is not an object stays as it was.
+// WithTraceParent returns the metadata with the trace context set. It returns meta unchanged
+// if trace is malformed or meta is not an object.
 func WithTraceParent(meta json.RawMessage, trace string) json.RawMessage {
 	if !isTraceParent(trace) || TraceParent(meta) == trace {
 		return meta

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Tool is one of the catalogue.
+// Tool is a tool in the catalogue.
 type Tool struct {
 	Name         string          `json:"name" jsonschema:"what calls name it by"`
 	Title        string          `json:"title,omitempty" jsonschema:"for people"`
@@ -20,7 +20,7 @@ type Tool struct {
 	Source       string          `json:"source,omitempty" jsonschema:"where it comes from: a plugin, a command, an MCP server"`
 }
 
-// Annotations are a tool's claims of itself.
+// Annotations are a tool's claims about itself; nil means no claim.
 type Annotations struct {
 	ReadOnly    *bool `json:"readOnly,omitempty" jsonschema:"a call changes nothing outside of its own process"`
 	Destructive *bool `json:"destructive,omitempty" jsonschema:"a call may destroy something"`
@@ -28,7 +28,7 @@ type Annotations struct {
 	OpenWorld   *bool `json:"openWorld,omitempty" jsonschema:"a call deals with what is outside of this machine"`
 }
 
-// TurnSpec begins a turn. Zero fields are the defaults.
+// TurnSpec describes a turn to begin. Zero fields mean the defaults.
 type TurnSpec struct {
 	TurnID           string `json:"turnId,omitempty" jsonschema:"of the new turn, but not active, which stands for all turns; default one that is made up"`
 	AgentID          string `json:"agentId,omitempty" jsonschema:"whose turn it is, for the record"`
@@ -40,11 +40,11 @@ type TurnSpec struct {
 	DeadlineMs       int64  `json:"deadlineMs,omitempty" jsonschema:"limit of the whole turn, less human waiting; default none"`
 	ReserveMs        int64  `json:"reserveMs,omitempty" jsonschema:"what is kept of the deadline for the model's last answer, and less than it; 0 is the default, 10000"`
 	StreamDurationMs int64  `json:"streamDurationMs,omitempty" jsonschema:"how long the model may stream, all its round trips together, if it is told when it does; 0 is the default, 60000"`
-	// InteractionTimeoutsMs are the turn's own, within the bounds that are configured.
+	// InteractionTimeoutsMs are the turn's timeouts by kind, within the configured bounds.
 	InteractionTimeoutsMs map[string]int64 `json:"interactionTimeoutsMs,omitempty" jsonschema:"how long humans are waited for, by kind of interaction, within the bounds that are configured; a kind that is not in it has the configured time"`
 }
 
-// Turn is an active one.
+// Turn is an active turn.
 type Turn struct {
 	TurnID              string        `json:"turnId"`
 	AgentID             string        `json:"agentId"`
@@ -62,12 +62,12 @@ type Turn struct {
 	PendingInteractions []Interaction `json:"pendingInteractions"`
 }
 
-// Model tells what the model does.
+// Model reports what the model does.
 type Model struct {
 	Streaming bool `json:"streaming" jsonschema:"it begins to stream; false: it has ended. Saying it again changes nothing"`
 }
 
-// CurrentTool is a call of the batch under way.
+// CurrentTool is a queued or running call of an active turn.
 type CurrentTool struct {
 	CallID      string        `json:"toolCallId"`
 	Tool        string        `json:"toolName"`
@@ -79,7 +79,7 @@ type CurrentTool struct {
 	Usage       *CurrentUsage `json:"usage,omitempty" jsonschema:"what its processes use; absent while it has no processes"`
 }
 
-// CurrentUsage is what a call's processes use at a moment.
+// CurrentUsage is a snapshot of what a call's processes use.
 type CurrentUsage struct {
 	CPUMs       int64 `json:"cpuMs" jsonschema:"CPU time since the call began"`
 	MemoryBytes int64 `json:"memoryBytes" jsonschema:"page cache included"`
@@ -95,18 +95,18 @@ type Call struct {
 	Meta      json.RawMessage `json:"meta,omitempty" jsonschema:"an object beside the arguments, as MCP's _meta; dev.toolhost/timeoutMs in it asks for a timeout"`
 }
 
-// Batch is what a turn runs at once.
+// Batch is a list of calls that a turn runs together.
 type Batch struct {
 	Calls []Call `json:"calls"`
 }
 
-// BatchTurn is a turn that is one batch: it begins and ends with it.
+// BatchTurn is a turn of a single batch: it ends with the batch.
 type BatchTurn struct {
 	TurnSpec
 	Batch
 }
 
-// Results are those of a batch, one for each call, in call order.
+// Results are the results of a batch, one for each call, in call order.
 type Results struct {
 	Results []*Result `json:"results"`
 }
