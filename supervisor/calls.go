@@ -16,44 +16,42 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/process"
 )
 
-// Call is a call that has been started. Its methods may be used from any
-// goroutine.
+// Call is a call that has been started. Its methods are safe for concurrent use.
 type Call struct{ call *call.Call }
 
-// ID is the call's, as in its events and result.
+// ID returns the ID of the call in its events and result.
 func (c *Call) ID() string { return c.call.ID() }
 
-// Done is closed when the result is there.
+// Done returns a channel that is closed when the result is ready.
 func (c *Call) Done() <-chan struct{} { return c.call.Done() }
 
-// Gone is closed when the result is there and no process of the call's is left: of
-// one that could not be killed that is later, if ever. A process that is kept for
-// other calls is theirs.
+// Gone returns a channel that is closed when the result is ready and the call has no
+// process left. If a process could not be killed, that is later than Done, or never.
+// Processes kept for other calls do not count.
 func (c *Call) Gone() <-chan struct{} { return c.call.Gone() }
 
-// Result waits for the result.
+// Result waits for the result and returns it.
 func (c *Call) Result() *api.Result { return c.call.Result() }
 
-// Abort begins the kill ladder; a second abort while it runs kills at once. One
-// that comes while the result is made cuts short what takes long there. Aborting
-// a call that is over does nothing. It never waits.
+// Abort starts the kill ladder; a second Abort while it runs kills at once. While
+// the result is being made, Abort cuts slow work short. After the end of the call it
+// does nothing. Abort does not wait.
 func (c *Call) Abort(reason api.Reason) { c.call.Abort(reason) }
 
-// Current returns what the call's processes use at this moment: CPU time since the call
-// began, memory and processes now, where there are controllers for them. ok is false before
-// the call has processes, and after.
+// Current returns the call's CPU time so far and its present memory and processes, as far
+// as there are cgroup controllers for them. ok is false while the call has no processes.
 func (c *Call) Current() (now cgroup.Current, ok bool) { return c.call.Current() }
 
 // Call runs one call to its end. It always returns a result, even for a tool that does not
-// exist. When ctx ends the call is aborted, or starts nothing if that was before; the result
-// still describes it.
+// exist. The end of ctx aborts the call, and the result then says so; if ctx is over already,
+// nothing starts.
 func (s *Supervisor) Call(ctx context.Context, request Request) *api.Result {
 	return s.Start(ctx, request).Result()
 }
 
-// Start begins a call. It returns once the call is prepared, which the first
-// time takes a Describe of the binary. When ctx ends the call is aborted; one that is over
-// starts nothing.
+// Start starts a call. It returns once the call is prepared, which includes a
+// Describe for a binary's first call. The end of ctx aborts the call; if ctx is over already,
+// nothing starts.
 func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
 	return s.start(ctx, &caller{s: s, p: p}, err)
@@ -71,8 +69,8 @@ func (s *Supervisor) start(ctx context.Context, k *caller, err error) *Call {
 	return &Call{c}
 }
 
-// admit registers a prepared call and returns what runs it. With an error the call must be
-// refused.
+// admit registers a prepared call and returns the function that runs it. On an error the call
+// must be refused.
 func (s *Supervisor) admit(k *caller, err error) (c *call.Call, run func(context.Context), _ error) {
 	p := k.p
 	switch keep := p.Request.Keep; {
@@ -102,8 +100,8 @@ func (s *Supervisor) admit(k *caller, err error) (c *call.Call, run func(context
 	}, nil
 }
 
-// caller is a call's part in its supervisor: what it is given for its start. Once it has
-// started only the call uses it.
+// caller holds what the supervisor gives a call for its start. After the start only the call
+// uses it.
 type caller struct {
 	s     *Supervisor
 	p     *prepare.Prepared
@@ -143,7 +141,7 @@ func (k *caller) ending(by time.Time, drain bool) {
 	}
 }
 
-// counts is how many calls of a kept process that is.
+// counts returns how many calls of a kept process the call counts as.
 func counts(p *prepare.Prepared) int {
 	if p.Describes() {
 		return 0
@@ -151,8 +149,8 @@ func counts(p *prepare.Prepared) int {
 	return 1
 }
 
-// start gives a call a connection to the processes that it was given, or to its own, or
-// says why it cannot.
+// start connects a call to the process that was reserved for it, or to a new one, or says
+// why it cannot.
 func (k *caller) start(ctx context.Context, c *call.Call) {
 	defer k.p.Policy.Close()
 	if k.guest != nil {
@@ -180,7 +178,7 @@ func (k *caller) start(ctx context.Context, c *call.Call) {
 	c.Connected(made.Conn())
 }
 
-// hidden returns the folders that no result names to a tool: toolhost's own.
+// hidden returns toolhost's own folders, which no result names to a tool.
 func (s *Supervisor) hidden() []string {
 	own := append(s.config.OwnDirs(), s.users)
 	if s.config.Own != nil {
@@ -189,7 +187,7 @@ func (s *Supervisor) hidden() []string {
 	return own
 }
 
-// errClosed is why nothing can be had of a supervisor any more.
+// errClosed is the error of calls after Close.
 var errClosed = errors.New("the supervisor is closed")
 
 func (s *Supervisor) register(c *call.Call) error {

@@ -19,9 +19,9 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
-// Config of a Supervisor. The zero value works.
+// Config configures a Supervisor. The zero value is usable.
 type Config struct {
-	// Limits for calls that bring none of their own; zero fields mean
+	// Limits are the limits of calls that set none; zero fields mean
 	// DefaultLimits.
 	Limits Limits
 	// Totals bound all calls together; zero fields are unlimited.
@@ -31,75 +31,75 @@ type Config struct {
 	Admission Admission
 	// Prestart bounds the processes that wait for calls; see Request.Prestart.
 	Prestart PrestartBudget
-	// Timeouts are what the client (the program that makes the calls) and the
-	// operator ask for; see budget.Resolve.
+	// Timeouts are the timeouts that the client (the program that makes the
+	// calls) and the operator ask for; see budget.Resolve.
 	Timeouts []budget.Ask
 	// Profile is the timeout profile of calls; zero is the standard tool_call.
 	Profile budget.Profile
-	// Profiles are what the operator asks for of other timeout profiles, by name:
+	// Profiles are the operator's timeouts for other profiles, by name:
 	// budget.MessageRoute bounds Describe, budget.Registration the time from a
-	// tool's start to its answer. The others are not the supervisor's.
+	// tool's start to its answer. The supervisor does not use the others.
 	Profiles map[string][]budget.Ask
-	// Grace is the time between SIGTERM and SIGKILL; zero is
-	// budget.DefaultGrace, budget.NoGrace none. At most budget.MaxGrace.
+	// Grace is the time between SIGTERM and SIGKILL, at most budget.MaxGrace;
+	// zero means budget.DefaultGrace, and budget.NoGrace means none.
 	Grace time.Duration
-	// CgroupParent is the cgroup below which calls are made, the same path in
-	// every hierarchy, from its root; empty finds a place of its own.
+	// CgroupParent is the parent of the calls' cgroups: the same path in every
+	// hierarchy, from its root. If it is empty, New chooses one.
 	CgroupParent string
-	// NoCgroup does without cgroups, for users to whom none is delegated. What
-	// holds a call then is its PID namespace, the launcher's timer and rlimits; see
-	// docs/limits.md for what is lost. Calls without a sandbox are refused. CgroupParent and
-	// Totals then say nothing.
+	// NoCgroup runs calls without cgroups, for users to whom none is delegated. A call
+	// is then confined by its PID namespace, the launcher's timer and rlimits; see
+	// docs/limits.md for what is lost. Calls without a sandbox are refused.
+	// CgroupParent and Totals are ignored.
 	NoCgroup bool
-	// RuntimeDir holds the supervisor's sockets folders; empty is
-	// /run/toolhost for root, $XDG_RUNTIME_DIR/toolhost or a folder in the
+	// RuntimeDir holds the folders of the supervisor's sockets. Empty means
+	// /run/toolhost for root, and $XDG_RUNTIME_DIR/toolhost or a folder in the
 	// temporary directory for others. Its path must be short.
 	RuntimeDir string
-	// SpillDir takes output that is cut, one file a stream; empty means none. It is
-	// made if it is missing. Below a grant calls can read it, but not write.
+	// SpillDir gets the output that results cut, one file per stream; empty means none.
+	// It is created if missing. Below a granted path calls can read it, but not write.
 	SpillDir string
-	// SpillTotalBytes bounds what is in SpillDir, each file counted as 1 MiB or more: after
-	// a call the oldest files go. Zero is 4 GiB, negative any size.
+	// SpillTotalBytes bounds the files in SpillDir, each counted as at least 1 MiB: after
+	// each call the oldest are removed. Zero means 4 GiB, negative unlimited.
 	SpillTotalBytes int64
-	// StoreDir takes a copy of each executable, which is what is hashed and
-	// run; nobody else may write to it, and programs must be executable there.
-	// Empty is /var/cache/toolhost/store for root, a folder in the user's
-	// cache directory for others.
+	// StoreDir holds a copy of each executable, which is hashed and run. Nobody
+	// else may write to it, and it must not be mounted noexec. Empty means
+	// /var/cache/toolhost/store for root, and a folder in the user's cache
+	// directory for others.
 	StoreDir string
-	// Sandbox is the policy of calls that bring none of their own. The zero
-	// value is the native tier with nothing granted.
+	// Sandbox is the policy of calls that set none. The zero value is the native
+	// tier with nothing granted.
 	Sandbox Policy
 	// Ceiling bounds the networks and the files of all calls.
 	Ceiling Ceiling
-	// DenyNetworks are networks that no granted name may resolve to, in addition to private
-	// ones, the host's own and the like: an operator's public addresses, for example.
+	// DenyNetworks are networks to which no granted name may resolve, in addition to private
+	// ones, the host's own and the like; for example, the operator's public addresses.
 	DenyNetworks []netip.Prefix
-	// Own returns what else belongs to the host program, beside StoreDir and RuntimeDir: its
-	// state, sockets and configuration. It is called for each call; nil means nothing. It
-	// may be called from any goroutine.
+	// Own returns the host program's own files besides StoreDir and RuntimeDir: its state,
+	// sockets and configuration. It is called for each call, from any goroutine; nil means
+	// none.
 	Own func() sandbox.Own
-	// Recall lets New use the result of an earlier trial call, which finds out what this
-	// machine's sandboxes can enforce, if a supervisor of this user has made one in the same
-	// circumstances (boot, kernel, rules, rights). It is for programs that make one call and
-	// end: New takes two thirds of the time.
+	// Recall lets New reuse the result of an earlier trial call by the same user under the
+	// same conditions (boot, kernel, rules, rights). The trial finds out what sandboxes can
+	// enforce on this machine. It is for programs that make one call and exit: New takes two
+	// thirds of the time.
 	Recall bool
-	// Adapter and AdapterArgs are without effect: plain commands need no other
+	// Adapter and AdapterArgs have no effect: plain commands need no other
 	// program.
 	//
-	// Deprecated: leave them empty. They go with the next release.
+	// Deprecated: leave them empty. They will be removed in the next release.
 	Adapter     string
 	AdapterArgs []string
-	// Logger is silent if nil.
+	// Logger receives the log; nil discards it.
 	Logger hclog.Logger
 }
 
-// Admission bounds how many calls run and wait.
+// Admission bounds how many calls run and wait for a slot, and how long they wait.
 type Admission struct {
 	Running, Queue int
 	Wait           time.Duration
 }
 
-// leaveSlotFor is longer than a model's turn mostly takes: its next call finds a slot.
+// leaveSlotFor is longer than most turns of a model, so that its next call finds a slot.
 const leaveSlotFor = 10 * time.Second
 
 // headStart is long enough for a process to start on a slow machine.
@@ -168,11 +168,10 @@ func (c *Config) complete() error {
 	return c.makeSpillDir()
 }
 
-// minSpill is what a stream has in a spill folder at least.
+// minSpill is the least that a stream counts as in a spill folder.
 const minSpill = 1 << 20
 
-// makeSpillDir makes the spill folder, so that a wrong path is an error before output is
-// lost.
+// makeSpillDir creates the spill folder, so that a wrong path fails before output is lost.
 func (c *Config) makeSpillDir() error {
 	if c.SpillDir == "" {
 		return nil
@@ -212,7 +211,7 @@ func defaultStoreDir() string {
 	return filepath.Join(defaultRuntimeDir(), "store")
 }
 
-// OwnDirs are the folders that a supervisor of this configuration uses itself.
+// OwnDirs returns the folders that a supervisor of this configuration uses itself.
 func (c Config) OwnDirs() []string {
 	return []string{cmp.Or(c.StoreDir, defaultStoreDir()), cmp.Or(c.RuntimeDir, defaultRuntimeDir())}
 }
