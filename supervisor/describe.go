@@ -20,21 +20,21 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
-// Description is what a plugin binary says of itself.
+// Description is a plugin binary's description of its tools.
 type Description struct {
 	Version string
 	SHA256  string
 	Tools   []*pluginv1.ToolDescription
-	// Warnings are the binary's own: what it leaves out, and why.
+	// Warnings come from the binary: what it leaves out, and why.
 	Warnings []string
-	// Server is what stands behind an adapter; nil where none does.
+	// Server is the server behind an adapter; nil without one.
 	Server *pluginv1.Server
-	// Remembered is true if the answer was known before, and the binary was not asked.
+	// Remembered is set if the description came from the cache; the binary was not run.
 	Remembered bool
 }
 
-// Tool returns the tool of that name, or the only one if name is empty; nil if there is no
-// such tool.
+// Tool returns the named tool, or the only one if name is empty; nil if there is no such
+// tool.
 func (d *Description) Tool(name string) *pluginv1.ToolDescription {
 	for _, tool := range d.Tools {
 		if tool.GetName() == name || name == "" && len(d.Tools) == 1 {
@@ -52,13 +52,13 @@ func (d *Description) Names() (names []string) {
 	return names
 }
 
-// Describe asks a plugin binary what tools it has, in a process of its own under the
-// message_route profile, with the request's tool, hash, limits, environment and sandbox, but
-// nothing granted. Answers are remembered by the binary's hash, and not asked for again
-// unless the request is Anew. If a kept process is Asked, Describe waits for calls that have
-// it to themselves as long as for a slot. Without a description the result says what
-// happened. The request's timeouts shorten a Describe, except those of an operator's file
-// for an Adapter: its calls do not start what is behind it each time.
+// Describe asks a plugin binary for its tools, in a new process under the message_route
+// profile, with the request's tool, hash, limits, environment and sandbox, but nothing
+// granted. Descriptions are cached by the binary's hash; Request.Anew bypasses the cache.
+// With Keep.Asked, Describe waits for calls that use the kept process alone, as long as for
+// a slot. If the description is nil, the result says why. The request's timeouts shorten a
+// Describe, except those from an operator's file for an Adapter: its calls do not start the
+// program behind it each time.
 func (s *Supervisor) Describe(ctx context.Context, request Request) (*Description, *api.Result) {
 	began := time.Now()
 	d, found, err := s.findAndDescribe(ctx, request)
@@ -70,14 +70,14 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 	return nil, c.Result()
 }
 
-// SHA256 returns the hash of a plugin binary, found as a call would find it.
+// SHA256 returns the hash of a plugin binary, looked up as for a call.
 func (s *Supervisor) SHA256(path string) (string, error) {
 	found, err := s.binaries.Find(path)
 	return found.SHA256, err
 }
 
-// Program returns the hash of what a call of the request would execute: behind an Adapter
-// that is the server it starts.
+// Program returns the hash of the program that a call of the request would run; for an
+// Adapter, of the server that it starts.
 func (s *Supervisor) Program(request Request) (sha256 string, err error) {
 	found, err := s.binaries.Program(request)
 	return found.SHA256, err
@@ -133,7 +133,7 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 	return d, err
 }
 
-// askDescription makes a supervised call like any other, whose work is a Describe.
+// askDescription makes a supervised call whose work is a Describe.
 func (s *Supervisor) askDescription(ctx context.Context, request Request) (*pluginv1.DescribeResponse, *api.Result, error) {
 	profile, _ := budget.Standard(budget.MessageRoute)
 	p, err := s.prepareDescribe(ctx, request, profile)
@@ -151,8 +151,8 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	return response, r, nil
 }
 
-// prepareDescribe finds out whether there is a process to be asked beside the one that
-// a Describe starts for itself.
+// prepareDescribe prepares a Describe, of a kept process if there is one to ask, else of a
+// new one.
 func (s *Supervisor) prepareDescribe(ctx context.Context, request Request, profile budget.Profile) (*prepare.Prepared, error) {
 	own := s.describeRequest(request, profile)
 	if keep := request.Keep; keep != nil && keep.Asked && !keep.Once {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
-// Explanation is what a call would be given, without making it.
+// Explanation describes the call that a request would make.
 type Explanation struct {
 	Tool   string `json:"tool"`
 	Path   string `json:"path"`
@@ -22,26 +22,26 @@ type Explanation struct {
 	Grace   time.Duration     `json:"-"`
 	Limits  api.AppliedLimits `json:"limits"`
 	Sandbox api.Receipt       `json:"sandbox"`
-	// Description is what the tool says of itself and wishes for; nil for a
-	// command. None of it is granted by being wished.
+	// Description is the tool's description, with what it wishes for; nil for
+	// a command. A wish grants nothing.
 	Description *pluginv1.ToolDescription `json:"-"`
 	Warnings    []string                  `json:"warnings"`
-	// Prestart is how many processes wait for such calls; NotPrestarted is why none
-	// can, whether that was asked for or not.
+	// Prestart is how many processes are to wait for such calls; NotPrestarted says
+	// why none can, whether or not that was requested.
 	Prestart      int    `json:"prestart"`
 	NotPrestarted string `json:"notPrestarted,omitempty"`
 }
 
-// Explain prepares the call and returns what would be in force, without regard to its
-// arguments. An error is the Refusal that the call would meet.
+// Explain prepares a call and returns what would be in force, but does not check its
+// arguments. The error is the Refusal that the call would get.
 func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation, error) {
 	e, p, err := s.explain(ctx, request)
 	p.Close()
 	return e, err
 }
 
-// Check is for a call that another machine may make: it returns the result that the call
-// would have here if it would be refused, else nil.
+// Check checks a call that another machine may make. It returns nil, or the result of the
+// refusal that the call would get here.
 func (s *Supervisor) Check(ctx context.Context, request Request) (refused *api.Result) {
 	request.Events = nil
 	_, p, err := s.explain(ctx, request)

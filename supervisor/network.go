@@ -13,26 +13,27 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
-// RelayMain lets the program serve calls with network grants. Call it first in main: in a
-// process that was started as a host's relay it serves and does not return; otherwise it
-// returns at once. Without it calls with network grants are refused.
+// RelayMain enables calls with network grants; without it they are refused. Call it first in
+// main. In a process that was started as a host's relay it serves and does not return;
+// otherwise it returns at once.
 func RelayMain() { egress.Main() }
 
-// Ceiling bounds the networks and the files of all calls; the zero value bounds nothing.
+// Ceiling bounds the networks and files that calls may be granted. The zero value does not
+// restrict them.
 type Ceiling struct {
-	// Network is sandbox.NetworkNone, NetworkHost for no bound, or NetworkGrants; empty is
-	// NetworkGrants where there are Grants, else NetworkHost.
+	// Network is sandbox.NetworkNone, NetworkHost for no bound, or NetworkGrants. Empty means
+	// NetworkGrants if there are Grants, else NetworkHost.
 	Network string
 	Grants  []network.Grant
-	// Source says where the bound of networks comes from, for refusals.
+	// Source says where the bound on networks comes from, for error messages.
 	Source string
-	// Files says why no call may be granted what is at a path, to read or to write; nil allows
-	// all. It is asked about what was opened for the call, by its real path, and may be called
-	// from any goroutine.
+	// Files returns an error if no call may be granted the path, for reading or for writing;
+	// nil allows all paths. It gets the real path of the file that was opened for the call, and
+	// must be safe for concurrent use.
 	Files func(path string, write bool) error
 }
 
-// mode is the ceiling's network, with the word that may be left out.
+// mode returns the ceiling's network, with the default for an empty one.
 func (l Ceiling) mode() string {
 	if len(l.Grants) > 0 {
 		return cmp.Or(l.Network, sandbox.NetworkGrants)
@@ -40,7 +41,7 @@ func (l Ceiling) mode() string {
 	return cmp.Or(l.Network, sandbox.NetworkHost)
 }
 
-// complete checks the ceiling, and has its grants as those of calls are.
+// complete checks the ceiling, and normalizes its grants as those of calls.
 func (l *Ceiling) complete() error {
 	words := []string{sandbox.NetworkNone, sandbox.NetworkHost, sandbox.NetworkGrants}
 	switch mode := l.mode(); {
@@ -59,8 +60,8 @@ func (l *Ceiling) complete() error {
 	return nil
 }
 
-// Refuses returns why calls with a policy go beyond the ceiling of networks.
-// What else is wrong with it is for the calls to say.
+// Refuses returns an error if the policy exceeds the bound on networks. It does
+// not report other errors in the policy.
 func (l Ceiling) Refuses(p Policy) error {
 	p.Read, p.Write, p.Workspace = nil, nil, ""
 	resolved, err := p.Resolve()
@@ -70,7 +71,7 @@ func (l Ceiling) Refuses(p Policy) error {
 	return l.refusesNetwork(resolved)
 }
 
-// refusesNetwork says why a policy goes beyond the ceiling of networks.
+// refusesNetwork returns an error if the policy exceeds the bound on networks.
 func (l Ceiling) refusesNetwork(p sandbox.Resolved) error {
 	bound, mode := l.mode(), p.Network()
 	if bound == sandbox.NetworkHost || mode == sandbox.NetworkNone {
@@ -104,7 +105,7 @@ func (l Ceiling) String() string {
 	return fmt.Sprintf("%q", list)
 }
 
-// refusesFiles says why a policy goes beyond the ceiling of files.
+// refusesFiles returns an error if the policy exceeds the bound on files.
 func (l Ceiling) refusesFiles(p sandbox.Resolved) error {
 	if l.Files == nil {
 		return nil

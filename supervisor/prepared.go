@@ -14,26 +14,27 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/process"
 )
 
-// Prepared is a call that has no process yet, with all else decided: the executable, the
-// sandbox, limits, arguments and timeouts. It holds the granted paths open; Start or Close
-// must follow, and nothing after that.
+// Prepared is a call for which everything is decided before its process starts: executable,
+// sandbox, limits, arguments and timeouts. It holds the granted paths open until Start or
+// Close. One of them must be called, and no other method after it.
 type Prepared struct {
 	call    *caller
-	refused error // what its result is made of, once it is started
+	refused error // for the result, once the call is started
 }
 
-// Own is what only a call that starts needs. Its zero value is nothing.
+// Own holds the parts of a request that only a call that starts needs. The zero value sets
+// none of them.
 type Own struct {
-	// Meta takes the place of the request's, if it is not nil.
+	// Meta replaces the request's, if it is not nil.
 	Meta   json.RawMessage
 	Events chan<- api.Event
 	Ask    func(context.Context, Question) Answer
 	Lease  *sandbox.Lease
-	// Left bounds the call's timeout; 0 does not.
+	// Left bounds the call's timeout; 0 means no bound.
 	Left time.Duration
 }
 
-// Of is a request with these.
+// Of returns the request with these parts set.
 func (o Own) Of(r Request) Request {
 	r.Events, r.Ask, r.Lease = o.Events, o.Ask, o.Lease
 	if o.Meta != nil {
@@ -45,22 +46,22 @@ func (o Own) Of(r Request) Request {
 	return r
 }
 
-// Prepare looks at a call, and starts nothing of it. An error is the refusal that the call
-// would meet, and Start gives the result of that. Invalid arguments are not an error: their
-// refusal is the call's result. Start or Close must follow an error, too.
+// Prepare prepares a call without starting it. The error is the Refusal that the call would
+// get, which Start turns into a result. Invalid arguments are not an error: the result of the
+// call reports them. Start or Close must be called even after an error.
 func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, error) {
 	return s.prepare(ctx, request, prepare.ForCall, func(*prepare.Prepared) {})
 }
 
-// PrepareOffer is Prepare of a call whose secrets have no values of theirs yet. It is to be
-// closed, and the call prepared anew with them: an adapter, which has the secrets also when it
-// is asked about the tool, is asked then.
+// PrepareOffer is like Prepare, for a call whose secrets do not have their values yet. Close
+// the result, and prepare the call again with the values: only then is an adapter asked about
+// its tools, for which it needs the secrets, too.
 func (s *Supervisor) PrepareOffer(ctx context.Context, request Request) (*Prepared, error) {
 	return s.prepare(ctx, request, prepare.ForOffer, func(*prepare.Prepared) {})
 }
 
-// PrepareAhead is Prepare of a call that is about to start: what its processes are to be in
-// is made meanwhile.
+// PrepareAhead is like Prepare, for a call that is about to start: the cgroup of its
+// processes is made at the same time.
 func (s *Supervisor) PrepareAhead(ctx context.Context, request Request) (*Prepared, error) {
 	var warm *process.Warm
 	p, err := s.prepare(ctx, request, prepare.ForCall, func(p *prepare.Prepared) {
@@ -81,9 +82,9 @@ func (s *Supervisor) prepare(ctx context.Context, request Request, work prepare.
 	return prepared, err
 }
 
-// WarmUp has what the call's processes are to be in, and with this lease as much of them
-// as runs nothing of its tool, made beside whatever comes before Start. It does not wait, and
-// does nothing for a call that may find a process.
+// WarmUp makes the call's cgroup in the background and, with the lease, as much of its
+// processes as does not run the tool. It does not wait, and does nothing for a call that may
+// get an existing process.
 func (p *Prepared) WarmUp(lease *sandbox.Lease) {
 	request := p.call.p.Request
 	request.Lease = lease
@@ -99,28 +100,28 @@ func (k *caller) warmUp() {
 	}
 }
 
-// hasOwnProcess says whether a call finds no process.
+// hasOwnProcess reports whether a call always starts a process.
 func hasOwnProcess(p *prepare.Prepared) bool { return p.Request.Keep == nil && p.Request.Prestart == 0 }
 
-// Start begins the call. When ctx ends it is aborted.
+// Start starts the call. The end of ctx aborts it.
 func (p *Prepared) Start(ctx context.Context, own Own) *Call {
 	k := p.call
 	k.p = k.p.With(own.Of(k.p.Request))
 	return k.s.start(ctx, k, p.refused)
 }
 
-// Close gives up a call that is not to start. It does not wait.
+// Close releases a call that is not started. It does not wait.
 func (p *Prepared) Close() {
 	p.call.warm.Leave()
 	p.call.p.Close()
 }
 
-// Gone is closed once nothing is left of what was made ahead and Close given up: of what
-// cannot be killed that is later, if ever.
+// Gone returns a channel that is closed, after Close, once nothing is left of what was made
+// ahead. If a process cannot be killed that may be never.
 func (p *Prepared) Gone() <-chan struct{} { return p.call.warm.Leave() }
 
-// Timeout is the one in force. A call whose arguments are refused has none.
+// Timeout returns the timeout in force, or the zero value if the arguments were refused.
 func (p *Prepared) Timeout() budget.Resolution { return p.call.p.Timeout }
 
-// Grace is the grace period in force.
+// Grace returns the grace period in force.
 func (p *Prepared) Grace() time.Duration { return p.call.p.Grace }

@@ -13,29 +13,28 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/process"
 )
 
-// Prestarted are the processes that wait for a call each. Their Stocks are by the
-// names that requests have.
+// Prestarted describes the processes that wait for a call each. Its Stocks have the
+// names of the requests.
 type Prestarted = kept.Parked
 
-// Prestart has processes started for calls of these requests, each as many as its
-// Prestart says, before the first call and again whenever one was taken, when nothing
-// else is being started. It takes the place of what was asked for before: processes of
-// requests that are no longer there end, unless a call has them. It does not wait for
-// the starts.
+// Prestart starts processes for calls of these requests, as many as the field Prestart
+// of each says, before the first call and again whenever one is taken, when nothing
+// else is being started. It replaces the requests of earlier Prestarts: waiting
+// processes for other requests end. It does not wait for the starts.
 //
-// Without it a request's Prestart holds from its first call on, until none has come
-// for DefaultKeepIdle.
+// Without it, a request's Prestart takes effect with its first call, until no call
+// came for DefaultKeepIdle.
 //
-// A process is given to a call only if it is what the call would start itself: the
-// same executable by its hash, arguments, environment, limits and policy, with the
-// same folders behind the granted paths and the same mounts below them. It serves that
-// one, and ends with it. Why a request can have none is what Explain says.
+// A call gets a process only if it would start the same one itself: the same
+// executable (by hash), arguments, environment, limits and policy, with the same
+// folders behind the granted paths and the same mounts below them. The process serves
+// one call and ends with it. Explain says why a request cannot have any.
 func (s *Supervisor) Prestart(requests []Request) { s.kept.Declare(requests) }
 
-// Prestarted returns the processes that wait at present.
+// Prestarted describes the processes that wait now.
 func (s *Supervisor) Prestarted() Prestarted { return s.kept.Parked() }
 
-// source is how processes are started before their calls.
+// source returns the functions that start processes before their calls.
 func (s *Supervisor) source() kept.Source {
 	return kept.Source{
 		Prepare: s.prepareAhead, Start: s.startAhead,

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// trialEvery is the time between two trial calls, at least; afterSuccess is
-	// that from one which succeeded to the next doubt's.
+	// trialEvery is the least time between two trial calls; afterSuccess is the
+	// least time from one that succeeded to the next.
 	trialEvery   = 2 * time.Second
 	afterSuccess = 500 * time.Millisecond
-	// trialTimeout bounds one: more than its process may take, on a starved machine.
+	// trialTimeout bounds a trial call: its process needs less even on a starved machine.
 	trialTimeout = 40 * time.Second
 	// verdictTime bounds the wait of Ready for the first trial after a doubt.
 	verdictTime = 3 * time.Second
@@ -65,9 +65,9 @@ func (s *Supervisor) offer(found sandbox.Features) {
 	s.features = found
 }
 
-// Ready returns nil if calls can be made, as far as is known, else why this machine can make
-// no call at present and what to do about it, or that the supervisor is closed. If a start has just failed for such a reason
-// it waits for a trial call, but not longer than three seconds.
+// Ready returns nil if, as far as is known, calls can be made. Otherwise the error says why
+// this machine cannot make calls and what to do, or that the supervisor is closed. If a start
+// has just failed for such a reason, Ready waits up to three seconds for a trial call.
 func (s *Supervisor) Ready() error {
 	r := &s.ready
 	r.mu.Lock()

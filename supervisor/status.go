@@ -13,19 +13,19 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
-// GRPC returns an outcome as a gRPC status code. The Code of an unkillable
-// call's result is that of what began its ladder instead.
+// GRPC returns the gRPC status code of an outcome. It may differ from the Code of
+// an unkillable call's result, which depends on the cause of the kill ladder.
 func GRPC(s api.Status) codes.Code {
 	return outcome.Code(s)
 }
 
-// ErrorDomain is that of the google.rpc.ErrorInfo in a [GRPCStatus].
+// ErrorDomain is the domain of the google.rpc.ErrorInfo in a [GRPCStatus].
 const ErrorDomain = "dev.toolhost"
 
-// GRPCStatus returns a result as a host that speaks gRPC answers it: its Code and
-// Message, and but for a success a google.rpc.ErrorInfo. The reason in that is the
-// result's Status in capitals; its metadata has reason and decider, and where the
-// Code is DEADLINE_EXCEEDED what Details has, under the same names.
+// GRPCStatus returns a result as a gRPC status: its Code and Message and, unless it
+// is a success, a google.rpc.ErrorInfo. The ErrorInfo's reason is the result's Status
+// in capitals; its metadata holds reason and decider and, for DEADLINE_EXCEEDED, the
+// fields of Details under the same names.
 func GRPCStatus(r *api.Result) *status.Status {
 	code := outcome.CodeOf(r)
 	if code == codes.OK {

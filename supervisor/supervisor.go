@@ -23,7 +23,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/tasks"
 )
 
-// Supervisor runs calls. Its methods may be used from any goroutine.
+// Supervisor runs calls. Its methods are safe for concurrent use.
 type Supervisor struct {
 	config    Config
 	groups    *cgroup.Root
@@ -58,9 +58,10 @@ type Supervisor struct {
 	closeErr error
 }
 
-// New finds a place for the calls' cgroups, tries what isolation the host
-// offers, and removes what a dead supervisor has left. ctx bounds only that.
-// An error is one line that names what is missing and how to get it.
+// New returns a supervisor. It chooses a cgroup for the calls, tests which
+// isolation the host offers, and removes what dead supervisors left. ctx bounds
+// only New itself. An error is one line that names what is missing and how to
+// get it.
 func New(ctx context.Context, config Config) (*Supervisor, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -142,8 +143,8 @@ func (s *Supervisor) openGroups(ctx context.Context) (err error) {
 	return err
 }
 
-// probe tries what the host offers in a group like any call's. Where all die
-// at birth (the host's own cgroup was killed once, and the kernel remembers),
+// probe tests what the host offers, in a cgroup like a call's. If all processes
+// die at birth (the host's cgroup was killed once, which the kernel remembers),
 // the host moves to a new one.
 func (s *Supervisor) probe(ctx context.Context) error {
 	err := s.tryFeatures(ctx)
@@ -190,8 +191,8 @@ func (s *Supervisor) release() error {
 	return errors.Join(errs...)
 }
 
-// Close aborts what runs, waits for its results and removes every trace. Only the first
-// Close does; later ones return its error.
+// Close aborts all calls, waits for their results, and removes the supervisor's cgroups and
+// folders. Later Closes return the error of the first.
 func (s *Supervisor) Close() error {
 	s.closing.Do(func() { s.closeErr = s.close() })
 	return s.closeErr
@@ -219,45 +220,45 @@ func (s *Supervisor) close() error {
 	return s.release()
 }
 
-// EndIdle ends the kept processes that no call uses at present, and the sandboxes that wait,
-// for example after the configuration that they were made for has changed. It does not wait;
-// what is in use goes on.
+// EndIdle ends kept processes that no call is using, and waiting sandboxes, for example
+// after a change of the configuration. It does not wait, and does not affect those in use.
 func (s *Supervisor) EndIdle() {
 	s.maker.Spares.Drop()
 	s.kept.EndIdle()
 }
 
-// Swept reports whether New made certain that no process is left of dead supervisors with
-// the same place for their cgroups. Without cgroups that is unknown, and false.
+// Swept reports whether New made sure that no process is left of dead supervisors with the
+// same parent cgroup. It is false without cgroups.
 func (s *Supervisor) Swept() bool { return s.swept }
 
-// Host is what a supervisor found on this machine.
+// Host describes what a supervisor found on this machine, and its load.
 type Host struct {
 	Cgroup string `json:"cgroup"`
 	Place  string `json:"place"`
-	// Features are those of the sandbox.
+	// Features are the features of the sandbox.
 	Features []sandbox.Finding `json:"features"`
 	Health
-	// Kept processes live, in use or idle.
+	// Kept is the number of kept processes, in use or idle.
 	Kept int `json:"kept"`
-	// Prestarted wait for a call each.
+	// Prestarted describes the processes that wait for a call each.
 	Prestarted Prestarted `json:"-"`
 	Sandboxes  Sandboxes  `json:"-"`
 }
 
-// Sandboxes are made behind calls for those that follow and are like them: Waiting wait, and
-// so many calls have Taken one.
+// Sandboxes counts the sandboxes that are made after a call for similar later calls: Waiting
+// is how many wait, Taken how many calls have used one.
 type Sandboxes struct {
 	Waiting int
 	Taken   int64
 }
 
-// Health is what a model may know of the host: its load.
+// Health is the load of the host, which models may know.
 type Health struct {
 	Running int `json:"running"`
-	// Waiting wait for a slot, for one of their Pool, or for a tool's data.
+	// Waiting counts the calls that wait for a slot, for a slot of their Pool, or for
+	// a tool's data.
 	Waiting int `json:"waiting"`
-	// Stuck are unkillable calls whose processes are still there, each in a slot.
+	// Stuck counts unkillable calls whose processes still exist; each occupies a slot.
 	Stuck int `json:"stuck"`
 }
 
@@ -267,8 +268,8 @@ func (s *Supervisor) Health() Health {
 	return Health{Running: running, Waiting: waiting + int(s.locking.Load()) + s.pools.waiting(), Stuck: int(s.stuck.Load())}
 }
 
-// Free is how many slots are left, now and for those that wait for one: less than none where
-// these are more. Calls that wait for one of their Pool take none.
+// Free returns the number of free slots, less the calls that wait for one; it may be
+// negative. Calls that wait for a slot of their Pool do not count.
 func (s *Supervisor) Free() int {
 	running, waiting := s.gate.Load()
 	return s.config.Admission.Slots() - running - waiting - int(s.locking.Load())
@@ -282,8 +283,8 @@ func (s *Supervisor) Host() Host {
 	return h
 }
 
-// Controller reports whether limits of a cgroup controller (memory, pids, cpu, io) can be
-// enforced here.
+// Controller reports whether this machine can enforce the limits of a cgroup controller
+// (memory, pids, cpu, io).
 func (s *Supervisor) Controller(name string) bool {
 	return slices.Contains(s.groups.Controllers(), name)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
-// Verdict is the outcome of a call that was decided without running it.
+// Verdict is the outcome of a call that was not run.
 type Verdict struct {
 	CallID, Tool string
 	// Status is StatusDenied, StatusCancelled or the like; Reason and Decider
@@ -18,7 +18,7 @@ type Verdict struct {
 	Message string
 }
 
-// Result makes the result of such a call: nothing ran, nothing was changed.
+// Result returns the result of the call, which ran nothing and changed nothing.
 func (v Verdict) Result() *api.Result {
 	r := &api.Result{
 		SchemaVersion: api.SchemaVersion, CallID: v.CallID, Tool: v.Tool, Instance: api.InstanceFresh,
