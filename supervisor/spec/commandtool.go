@@ -10,53 +10,53 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
 )
 
-// CommandTool makes a tool of a command line. NewCommandTool makes one; it may
-// be used for any number of calls at once.
+// CommandTool is a tool whose calls run a command. Make one with NewCommandTool. It
+// may be used by any number of calls at once.
 type CommandTool struct {
 	spec CommandSpec
 	tool *describe.Tool
 }
 
-// CommandSpec describes a tool for a command, which cannot describe itself as a plugin
-// binary does.
+// CommandSpec describes a tool for a command, which unlike a plugin binary cannot describe
+// itself.
 type CommandSpec struct {
-	// Description is the tool's: name, input schema, annotations, hints.
+	// Description has the tool's name, input schema, annotations and hints.
 	Description *pluginv1.ToolDescription
-	// Build makes the argument vector and the standard input of a call.
-	// Arguments match the description's input schema, and hold no timeout hint
-	// any more; an error says what is wrong with them.
+	// Build returns the argument vector and the standard input of a call. The
+	// arguments match the description's input schema, without a timeout hint.
+	// An error says what is wrong with them.
 	Build func(arguments json.RawMessage) (argv []string, stdin []byte, err error)
-	// Reader makes content of one call's standard output; nil leaves that
-	// output to Result.Output.
+	// Reader returns the reader of one call's standard output; nil leaves the
+	// output in Result.Output only.
 	Reader func() OutputReader
-	// Exit says what an exit status other than 0 means: a success after all, and
-	// a message for the model. nil means that only 0 is success, without a message.
+	// Exit interprets an exit status other than 0: whether it is a success, and a
+	// message for the model. If Exit is nil, only 0 is a success.
 	Exit func(status int) (ok bool, message string)
-	// Shell says that a shell interprets the command; the receipt shows it.
+	// Shell is set if a shell interprets the command; the receipt shows it.
 	Shell bool
-	// Source is, as JSON, what another machine's program makes the same tool of. Empty
-	// keeps its calls on this machine. An approval for more than one call is for this
-	// Source: without one it goes on to hold whatever Build makes.
+	// Source is the tool's definition as JSON, from which another machine's program makes
+	// the same tool. If empty, calls stay on this machine. A lasting approval is bound to
+	// Source: without one it stays valid whatever Build returns.
 	Source json.RawMessage
 }
 
-// OutputReader makes content of what a command writes to its standard output,
-// while it writes. It is used by one goroutine, and keeps a bounded part of
-// what it was given.
+// OutputReader turns the standard output of a command into content while the
+// command runs. It is used by one goroutine, and must keep only a bounded part
+// of its input.
 type OutputReader interface {
-	// Write takes the next bytes and returns the content that is complete.
+	// Write takes the next bytes and returns the content that is now complete.
 	Write(p []byte) []api.Content
 	// End returns the rest, and the structured result if there is one. An error says why the
-	// output does not satisfy the tool's contract; io.EOF means that it is empty, which is
-	// fine with a status other than 0 that means success.
+	// output is not what the tool declares. io.EOF means that it is empty, which is valid
+	// if a status other than 0 means success.
 	End() (rest []api.Content, structured json.RawMessage, err error)
 }
 
-// OutputWarner is an OutputReader that may warn about output that is valid. It is asked
-// after End; "" warns of nothing.
+// OutputWarner is an OutputReader that may warn about valid output. Warning is called
+// after End; "" means no warning.
 type OutputWarner interface{ Warning() string }
 
-// NewCommandTool checks the description and its schema.
+// NewCommandTool returns a tool, or an error if its description or schema is invalid.
 func NewCommandTool(spec CommandSpec) (*CommandTool, error) {
 	if spec.Description.GetName() == "" || spec.Build == nil {
 		return nil, errors.New("a command tool needs a description with a name, and Build")
@@ -68,10 +68,10 @@ func NewCommandTool(spec CommandSpec) (*CommandTool, error) {
 	return &CommandTool{spec: spec, tool: tool}, nil
 }
 
-// Checked returns the description, ready for use.
+// Checked returns the checked description.
 func (t *CommandTool) Checked() *describe.Tool { return t.tool }
 
-// Spec returns what the tool was made of.
+// Spec returns the spec that the tool was made from.
 func (t *CommandTool) Spec() CommandSpec { return t.spec }
 
 // Description returns the tool's description.

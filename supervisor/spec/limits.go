@@ -12,15 +12,15 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 )
 
-// Unlimited turns a limit off whose zero value means a default.
+// Unlimited turns off a limit whose zero value means a default.
 const Unlimited int64 = math.MaxInt64
 
-// MinMemoryBytes is the least memory limit of a call. Measured: with less no
-// plugin of the Go SDK has answered a Describe, and no command has started.
+// MinMemoryBytes is the least memory limit of a call. With less, as measured, no
+// plugin of the Go SDK answers a Describe, and no command starts.
 const MinMemoryBytes int64 = 4 << 20
 
-// Limits of one call, for its whole process tree. Zero fields mean the
-// supervisor's own, and those of a supervisor DefaultLimits.
+// Limits are the limits of one call, for its whole process tree. Zero fields mean
+// the supervisor's limits, and in a supervisor's limits DefaultLimits.
 type Limits struct {
 	// MemoryBytes (swap is always 0), Pids (tasks: processes and threads) and
 	// CPUPercent (of one CPU) may be Unlimited.
@@ -29,26 +29,26 @@ type Limits struct {
 	CPUWeight, IOWeight int64
 	// IOMax bounds the bandwidth per device.
 	IOMax []cgroup.IOMax
-	// CPUTime is the CPU time that all processes together may use; 0 is
-	// unlimited. Passing it kills.
+	// CPUTime bounds the CPU time of all processes together; 0 is unlimited.
+	// A call that exceeds it is killed.
 	CPUTime time.Duration
-	// OutputBytes is how much of each stream is kept; more is cut, never
-	// killed for. OutputTotalBytes is how much may be written to all streams
-	// together; 0 is unlimited. Passing it kills.
+	// OutputBytes is how much of each stream is kept; the rest is dropped, which
+	// does not end the call. OutputTotalBytes bounds all streams together; 0 is
+	// unlimited. A call that exceeds it is killed.
 	OutputBytes, OutputTotalBytes int64
 	// SpillBytes bounds each spill file; 0 is 64 MiB.
 	SpillBytes int64
-	// OpenFiles bounds the open files of one process; 0 is 1024. A sandbox may need 16 to
-	// be made.
+	// OpenFiles bounds the open files of one process; 0 is 1024. Making a sandbox may
+	// need 16.
 	OpenFiles int64
-	// WorkspaceBytes, WorkspaceInodes and TmpBytes bound what a sandboxed call
-	// stores; it counts to its memory. See sandbox.Storage for the defaults.
+	// WorkspaceBytes, WorkspaceInodes and TmpBytes bound the files of a sandboxed
+	// call, which count towards its memory. See sandbox.Storage for the defaults.
 	WorkspaceBytes, WorkspaceInodes, TmpBytes int64
-	// Network bounds what a call with network grants does with them.
+	// Network bounds the network use of a call with network grants.
 	Network network.Limits
 }
 
-// DefaultLimits are those of a call that nobody configured.
+// DefaultLimits returns the limits of a call for which none are configured.
 func DefaultLimits() Limits {
 	return Limits{
 		MemoryBytes: 512 << 20, Pids: 64, CPUPercent: 100,
@@ -56,7 +56,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Over fills l's zero fields from base.
+// Over returns l with its zero fields set from base.
 func (l Limits) Over(base Limits) Limits {
 	fill := func(v *int64, from int64) {
 		if *v == 0 {
@@ -83,10 +83,10 @@ func (l Limits) Over(base Limits) Limits {
 	return l
 }
 
-// Within returns l, no looser than other in memory, pids, CPU, CPU time, output and open
-// files, where other sets them. What l leaves open is as in DefaultLimits. A workspace or /tmp
-// too large for the memory is lowered, too, since it counts to that, but for a workspace that
-// persists.
+// Within returns l, lowered to other's memory, pids, CPU, CPU time, output and open files
+// where other sets them. Zero fields of l count as in DefaultLimits. A workspace or /tmp too
+// large for the memory, towards which it counts, is lowered, too, unless the workspace is
+// persistent.
 func (l Limits) Within(other Limits, persistent bool) Limits {
 	full := l.Over(DefaultLimits())
 	for _, v := range []struct{ own, filled, bound *int64 }{
@@ -117,20 +117,20 @@ func (l Limits) Within(other Limits, persistent bool) Limits {
 
 const defaultOpenFiles = 1024 // see Limits.OpenFiles
 
-// maxKeptBytes bounds what one stream may hold in the host's memory.
+// maxKeptBytes bounds what is kept of one stream in the host's memory.
 const maxKeptBytes = 256 << 20
 
-// Validate returns in one line what is wrong with l, if anything.
+// Validate returns an error of one line if l is invalid.
 func (l Limits) Validate() error {
 	_, err := l.Bounds()
 	return err
 }
 
-// Bounds are limits that have been checked: 0 means none everywhere, but for
-// OpenFiles and what a call stores, where it is the sandbox's default.
+// Bounds are checked limits. 0 means unlimited, except for OpenFiles and the
+// storage limits, where it means the sandbox's default.
 type Bounds Limits
 
-// Bounds checks l, and says in one line what is wrong with it, if anything.
+// Bounds checks l. An error is one line.
 func (l Limits) Bounds() (Bounds, error) {
 	for _, v := range []struct {
 		name  string
@@ -180,8 +180,8 @@ func (b Bounds) checkGroup() error {
 	return b.Group().Validate()
 }
 
-// Group is the part of the limits that the kernel enforces by cgroup. The
-// launcher's tasks come on top of the tool's own.
+// Group returns the limits that the kernel enforces by cgroup. The launcher's
+// tasks are added to the tool's.
 func (b Bounds) Group() cgroup.Limits {
 	g := cgroup.Limits{
 		MemoryBytes: b.MemoryBytes, Pids: b.Pids, CPUPercent: b.CPUPercent,
@@ -201,7 +201,7 @@ func finite(v int64) int64 {
 	return v
 }
 
-// Applied returns the limits as a result shows them.
+// Applied returns the limits in the form of a result.
 func (b Bounds) Applied() api.AppliedLimits {
 	return api.AppliedLimits{
 		MemoryBytes: b.MemoryBytes, Pids: b.Pids, CPUPercent: b.CPUPercent,
