@@ -1,5 +1,5 @@
-// Package spec is what a supervisor is asked to run: data alone. Programs use these
-// types by their names in package supervisor.
+// Package spec defines a supervisor's requests: plain data. Programs use these types by
+// their names in package supervisor.
 package spec
 
 import (
@@ -17,139 +17,137 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 )
 
-// Tool names what to run: a plugin binary, and the tool in it.
+// Tool names a plugin binary, and the tool in it.
 type Tool struct {
 	// Path is the plugin's executable. A name without a slash is looked up in
 	// PATH.
 	Path string
-	// Label is what errors call the executable; empty is its path. An adapter's is
-	// what stands behind it.
+	// Label is the name of the executable in errors; empty means its path. For an
+	// adapter it names the program behind it.
 	Label string
-	// Name is the tool in the binary; empty if it has only one.
+	// Name is the tool in the binary; it may be empty if there is only one.
 	Name string
 	// Args follow the executable's name in its argument vector.
 	Args []string
 	// ReadOnly and Idempotent are the operator's confirmation of the tool's
-	// own claims, also of a Command's; only they make a failed call retryable.
+	// claims, also of a Command's. Only they make a failed call retryable.
 	ReadOnly, Idempotent bool
-	// Adapter says that the executable is toolhost's own, and the tool is what it
-	// runs: its own processes and threads come on top of the limit, and it is
-	// granted all that its calls are when it is asked what tools it has. Another
-	// executable is granted nothing for that.
+	// Adapter is set if the executable is toolhost's own and runs the tool: its
+	// processes and threads are added to the limit, and a Describe of it has all
+	// grants of its calls. A Describe of another executable has none.
 	Adapter bool
-	// DescribeTimeout is how long the tool may take to say what tools it has; zero
-	// is 10 s, and more than 60 s are 60 s. A call that needs that said, and whose
-	// own timeout is shorter, waits no longer than that; see Describe.
+	// DescribeTimeout bounds a Describe of the tool; zero means 10 s, and the
+	// maximum is 60 s. A call that needs a Describe waits for it no longer than the
+	// call's own timeout; see Supervisor.Describe.
 	DescribeTimeout time.Duration
 }
 
 // Command is a plain command, run through the command adapter.
 type Command struct {
-	// Argv is the command and its arguments; Argv[0] is looked up in the
-	// PATH of its environment if it has no slash.
+	// Argv is the command and its arguments. An Argv[0] without a slash is
+	// looked up in the PATH of the command's environment.
 	Argv []string
-	// Tool, if set, makes the rest of Argv, and Stdin, of the call's arguments.
+	// Tool, if set, makes the rest of Argv, and Stdin, from the call's arguments.
 	Tool *CommandTool
-	// Stdin is copied to the command; nil is empty input. A Read that is
-	// going on when the call ends is not waited for.
+	// Stdin is copied to the command; nil means empty input. The end of the call
+	// does not wait for a Read in progress.
 	Stdin io.Reader
-	// Stdout and Stderr, if not nil, get every byte, and hold the command back
-	// while they block. When one fails, the command sees a broken pipe.
+	// Stdout and Stderr, if not nil, get every byte. The command blocks while they
+	// block; if one fails, the command gets a broken pipe.
 	Stdout, Stderr io.Writer
 }
 
-// Request is one call. Tool.Path or Command must be set, and not both.
+// Request describes one call. Either Tool.Path or Command must be set.
 type Request struct {
 	Tool    Tool
 	Command *Command
-	// Name is what the tool is called in events, the result and its message;
-	// empty is its own name.
+	// Name is the tool's name in events, the result and its message; empty means
+	// the name in the binary.
 	Name string
-	// Arguments are the tool's, a JSON object; nil is {}.
+	// Arguments is a JSON object with the tool's arguments; nil means {}.
 	Arguments json.RawMessage
-	// Method, if not empty, is a request of an Adapter's protocol that is not a call
-	// of a tool, such as MCP's prompts/get, with Arguments as its parameters; the
-	// tool's name then says nothing. Client is what the adapter is to know of who
-	// asks, an object that nobody else reads.
+	// Method, if not empty, is a request of an Adapter's protocol other than a tool
+	// call, such as MCP's prompts/get, with Arguments as its parameters; the tool's
+	// name is then ignored. Client is a JSON object that tells the adapter who asks;
+	// nothing else reads it.
 	Method string
 	Client json.RawMessage
-	// Rounds: where the adapter's server asks for something instead of a result, that
-	// is the result's Meta, and the call has ended.
+	// Rounds ends the call when the adapter's server sends a request instead of a
+	// result; the request is then in the result's Meta.
 	Rounds bool
-	// Meta is a JSON object beside the arguments, as MCP's _meta; its timeout
-	// hint is taken as the call's own wish.
+	// Meta is a JSON object besides the arguments, as MCP's _meta. A timeout hint
+	// in it counts as requested by the call.
 	Meta json.RawMessage
-	// Timeout is how long the call may take from admission on, as this call's own
-	// wish: it is clamped as any, and Meta or arguments may ask for another. 0 asks
-	// for nothing.
+	// Timeout is the timeout, from admission, that the call requests. It may be
+	// clamped, and Meta or the arguments may request another. 0 requests none.
 	Timeout time.Duration
-	// Timeouts are asks on top of the supervisor's, such as this call's own
+	// Timeouts are added to the supervisor's, such as this call's own
 	// (budget.LayerClient, with a Max) or the operator's for this tool.
 	Timeouts []budget.Ask
-	// Profiles are asks of other timeout profiles on top of the supervisor's.
+	// Profiles are added to the supervisor's, for other timeout profiles.
 	Profiles map[string][]budget.Ask
 	// Stream bounds the waits between messages; zero fields are off.
 	Stream budget.Stream
-	// Grace as in Config, for this call; zero is the supervisor's.
+	// Grace is as in Config; zero means the supervisor's.
 	Grace time.Duration
-	// Limits of this call; zero fields are the supervisor's.
+	// Limits are the call's limits; zero fields mean the supervisor's.
 	Limits Limits
-	// Sandbox is what the call may touch; nil is the supervisor's policy.
+	// Sandbox is the call's policy; nil means the supervisor's.
 	Sandbox *sandbox.Policy
-	// FilesTo, if set, is a folder on the host that gets what a sandboxed call
-	// leaves in its workspace; see package sandbox/export for what is taken.
+	// FilesTo, if set, is a folder on the host to which the files in a sandboxed
+	// call's workspace are copied at its end; see package sandbox/export.
 	FilesTo string
 	// Env entries (KEY=VALUE) are added to the few variables that tools
-	// inherit. Dir is the working directory, which a sandboxed call must have
-	// been granted, or something in it; empty is the host's if that is so, else
-	// the workspace.
+	// inherit. Dir is the working directory. A sandboxed call must have a grant
+	// of it, or of something in it. Empty means the host's working directory if
+	// that is granted, else the workspace.
 	Env []string
 	Dir string
 	// Secrets are credentials for the call; at most 32 of them are files.
 	Secrets []Secret
-	// SHA256, if set, must be the executable's (that of the command, if it is
-	// one), in hexadecimal.
+	// SHA256, if set, is the hash in hexadecimal that the executable, or the
+	// command, must have.
 	SHA256 string
-	// Anew has Describe ask, whatever it remembers.
+	// Anew makes Describe run the binary even if its description is cached.
 	Anew bool
-	// Lock is held while the call runs, and waited for before its timeout begins:
-	// for as long as that timeout is, or at least as for a slot.
+	// Lock is held while the call runs. The call waits for it before its timeout
+	// begins, as long as the timeout or, if that is longer, as for a slot.
 	Lock Lock
 	// Pool, if set, bounds how many such calls run at once.
 	Pool Pool
-	// Share says who the call is for, where several share the slots.
+	// Share identifies whom the call is for, if several parties share the slots.
 	Share Share
 	// Keep, if set, lets the tool's process serve later calls too.
 	Keep *Keep
 	Placement
 	// ID identifies the call in events and results; empty makes one.
 	ID string
-	// LogArgs are the keys and values by which log lines name the call; empty means "call"
-	// and its ID.
+	// LogArgs are the keys and values that identify the call in log lines; empty means
+	// "call" and its ID.
 	LogArgs []any
-	// Ask puts a question of the tool to a human and waits for the answer, on a
-	// goroutine of its own, while the call's clocks stand still. It must return
-	// when ctx ends. nil answers that nobody is there.
+	// Ask asks a human a question of the tool and waits for the answer, on its own
+	// goroutine, while the call's clocks are stopped. It must return when ctx ends.
+	// If Ask is nil, questions are answered as in a headless turn.
 	Ask func(ctx context.Context, q Question) Answer
-	// Place says where the call stands; the tool may know it.
+	// Place locates the call; the tool gets it.
 	Place api.Place
-	// Host, if not nil, serves what the call's tool asks of its host. It is given a
-	// unix socket that only this call's processes reach, at the path in their variable
-	// TOOLHOST_TURNS_SOCKET, and must return soon after that is closed: when the call
-	// ends, or begins to be ended. A kept process, which serves many calls, cannot
-	// have one.
+	// Host, if not nil, serves the tool's requests to its host. The listener is a unix
+	// socket that only this call's processes can reach, at the path in their variable
+	// TOOLHOST_TURNS_SOCKET. Host must return soon after the listener is closed, which
+	// happens when the call ends or begins to be ended. Calls of a kept process, which
+	// serves many, cannot have one.
 	Host func(net.Listener)
-	// Events, if not nil, gets the call's events as far as it has room: a slow
-	// reader misses some, which the next one counts, and never slows the call.
-	// It is not closed.
+	// Events, if not nil, receives the call's events. Sends do not block: events that
+	// do not fit are dropped, and the next one counts them in Missed. The channel is
+	// not closed.
 	Events chan<- api.Event
-	// EventOutputBytes bounds the output in events, each counted as at least 256
-	// bytes; the rest counts as missed. 0 means 4 MiB, less means no output.
+	// EventOutputBytes bounds the output in events, where each event counts at least
+	// 256 bytes; the rest counts as missed. 0 means 4 MiB, negative no output.
 	EventOutputBytes int64
 }
 
-// Ahead is the request without what is a single call's: that by which a process is
-// started before there is one.
+// Ahead returns the request without the parts of a single call, for a process that is
+// started before its call.
 func (r Request) Ahead() Request {
 	r.Arguments, r.Method, r.Client, r.Rounds, r.Meta, r.Timeout = nil, "", nil, false, nil, 0
 	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Reserved, r.Placed, r.Left, r.OnRecord, r.Ask, r.Events = "", "", nil, api.Place{}, false, nil, nil, nil, nil, nil
@@ -158,19 +156,19 @@ func (r Request) Ahead() Request {
 
 // PrestartBudget bounds the processes that wait for calls, of all tools together.
 type PrestartBudget struct {
-	// Processes may wait at once; zero is two per CPU, and four at least. Less than
-	// zero has none started before its call.
+	// Processes is how many may wait at once; zero means two per CPU, and at least
+	// four. Negative turns prestarting off.
 	Processes int
-	// MemoryBytes is what they may have together; zero is 512 MiB, or a quarter of
-	// what all calls may have together if that is less.
+	// MemoryBytes bounds the memory of all of them; zero means 512 MiB, or a quarter of
+	// the limit of all calls together if that is less.
 	MemoryBytes int64
-	// NoSandboxes has the sandbox of each call made for it. Otherwise some are made behind
-	// calls, for those that are like them: as many as Processes may wait without a program,
-	// each for a minute at most.
+	// NoSandboxes turns off making sandboxes in advance. Otherwise some are made after
+	// calls, for similar later calls: as many as Processes may wait, without a program,
+	// for at most a minute each.
 	NoSandboxes bool
 }
 
-// Sandboxes is how many may wait; Processes is set.
+// Sandboxes returns how many sandboxes may wait; Processes must be set.
 func (b PrestartBudget) Sandboxes() int {
 	if b.NoSandboxes {
 		return 0
@@ -178,39 +176,39 @@ func (b PrestartBudget) Sandboxes() int {
 	return b.Processes
 }
 
-// MaxPrestart bounds the processes that one request may have wait for its calls.
+// MaxPrestart is the greatest value of Placement.Prestart.
 const MaxPrestart = 64
 
-// Placement says by which process, and on which machine, a call is made.
+// Placement says which process, and which machine, runs a call.
 type Placement struct {
-	// Prestart is how many processes are to wait for such calls, each started in its
-	// whole sandbox before there is a call, and used by one: the call that takes it has
-	// it in a fraction of the time, and as fresh as its own. Where none waits, or none
-	// may, the call starts its own. At most MaxPrestart. See Supervisor.Prestart.
+	// Prestart is how many processes are to wait for such calls, at most MaxPrestart.
+	// Each is started in its sandbox in advance and serves one call, which begins in a
+	// fraction of the time and gets a process as fresh as its own. If none waits, or
+	// none may, the call starts one. See Supervisor.Prestart.
 	Prestart int
-	// Where are the labels that a worker of a fleet must have to run the call; a
-	// supervisor by itself refuses such a call.
+	// Where are the labels that a worker of a fleet must have to run the call. A
+	// supervisor without a fleet refuses such a call.
 	Where map[string]string
-	// Reserved: there is a slot for the call (Supervisor.Reserve), and it waits for none.
+	// Reserved is set if the call has a slot (see Supervisor.Reserve) and must not wait.
 	Reserved bool
-	// Lease, if not nil, ends the call's processes when it is over, whatever becomes of
-	// the supervisor.
+	// Lease, if not nil, ends the call's processes when it expires, even if the
+	// supervisor is gone.
 	Lease *sandbox.Lease
 	// Placed, if not nil, is called before a worker is told to start the call, and must
-	// keep that on record: with an error the call is not started. Where this machine makes the
-	// call after all, it is called for that with an empty name.
+	// record that; on an error the call is not started. If this machine runs the call after
+	// all, Placed is called for that with an empty name.
 	Placed func(worker string, attempt int) error
 	// Left, if not nil, is called once the call has its slot, or before a worker is told to
-	// start it, and says for how long it may run by now, or why it is not to be made.
+	// start it. It returns how long the call may still run, or why it must not start.
 	Left func() (time.Duration, error)
-	// OnRecord, if not nil, returns once it is on record that there is the call, or why it
-	// is not: then the call is not started. What may come before the start, which is nothing
-	// of the tool's own, is done meanwhile. ctx ends when the call is aborted. Of a worker's
-	// call Placed is called alone, where there is one; otherwise this, for each worker anew.
+	// OnRecord, if not nil, returns once the call is on record, or an error, and then the
+	// call is not started. Preparations that do not run the tool go on meanwhile. ctx ends
+	// when the call is aborted. For a worker's call only Placed is called if it is set;
+	// otherwise OnRecord is called for each worker anew.
 	OnRecord func(ctx context.Context) error
 }
 
-// ToolName is what the call's tool is called before it is described.
+// ToolName returns the name of the call's tool before it is described.
 func (r Request) ToolName() string {
 	switch {
 	case r.Name != "":
@@ -225,9 +223,8 @@ func (r Request) ToolName() string {
 	return baseName(r.Tool.Path)
 }
 
-// Check returns an error for what no call can have, on whatever machine: the program of a
-// Tool beside a Command, for one alone would run, or a name that is not UTF-8, which no
-// message can hold.
+// Check returns an error if the request is invalid on every machine: if it has both a Tool's
+// program and a Command, or a name that is not UTF-8, as messages need.
 func (r Request) Check() error {
 	if r.Command != nil && (r.Tool.Path != "" || len(r.Tool.Args) > 0 || r.Tool.Adapter) {
 		return fmt.Errorf("it has a Command, and a Tool with a program of its own (Path %q): leave one of them out", r.Tool.Path)
