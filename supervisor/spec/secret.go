@@ -1,14 +1,14 @@
 package spec
 
-// Secret is a credential that a call is given. Whatever the call brings back
-// (content, output, messages, files' names) has [REDACTED] in its place; a tool
-// that wants to can of course disguise it.
+// Secret is a credential for a call. It is replaced by [REDACTED] in everything
+// that the call returns (content, output, messages, file names). A malicious tool
+// can still encode it.
 type Secret struct {
-	// Variable of the environment that holds it, or, with File, the path of a
-	// file that does, which exists in the call's sandbox alone.
+	// Variable is the environment variable that holds the secret or, with File, the
+	// path of a file with it, which exists only in the call's sandbox.
 	Variable string `json:"variable"`
 	File     bool   `json:"file,omitempty"`
-	// Value is in no JSON.
+	// Value is not in the JSON.
 	Value string `json:"-"`
 }
 

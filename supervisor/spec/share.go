@@ -7,66 +7,65 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 )
 
-// Keep lets a tool's process live on for later calls of the same request (the
-// same binary, arguments vector, environment, limits and policy). It is for
-// trusted tools only: what one call leaves in the process, its workspace and
-// its memory, the next one finds. Limits hold for all its calls together. The
-// process ends at the first call that must be killed, and takes the others in
-// flight with it: they are StatusCollateral.
+// Keep keeps a tool's process for later calls of the same request (the same
+// binary, argument vector, environment, limits and policy). It is for trusted
+// tools only: later calls find what earlier ones left in memory and workspace.
+// Limits hold for all its calls together. A call that must be killed ends the
+// process, and with it the other calls in flight, with StatusCollateral.
 type Keep struct {
 	// Idle is how long the process waits for another call; zero is
 	// DefaultKeepIdle.
 	Idle time.Duration `json:"idleNs,omitempty"`
-	// MaxCalls ends the process after so many calls; zero means no limit.
+	// MaxCalls is the number of calls after which the process ends; zero means no limit.
 	MaxCalls int `json:"maxCalls,omitempty"`
-	// Once ends the process after one call, for which it is fresh. The process of an
-	// Adapter that a Describe of the same request has asked waits for that call, so
-	// that its program is started once; not where the request has a Lock.
+	// Once ends the process after one call, which gets it fresh. If a Describe of the
+	// same request has started an Adapter's process, that process waits for the call,
+	// so that the adapter's program starts only once; not if the request has a Lock.
 	Once bool `json:"once,omitempty"`
-	// Shared lets the call run beside other shared ones on the process; the
-	// others have it to themselves, in line. What it writes to stdout and stderr
-	// is every call's that is in flight.
+	// Shared lets the call run at the same time as other shared calls of the process.
+	// Other calls use the process alone, one after another. What the process writes to
+	// stdout and stderr goes to every call in flight.
 	Shared bool `json:"shared,omitempty"`
-	// Asked has a Describe ask the process that is kept for such calls, in line with
-	// them, if there is one; it then ends no other's call where it gets no answer.
+	// Asked makes a Describe ask the kept process, if there is one, in line with its
+	// calls. A Describe without an answer then does not end other calls.
 	Asked bool `json:"-"`
-	// Notices, if not nil, gets what an adapter's server announces in the process, also
-	// between calls, and once nil params with an empty method when the process has
-	// ended. It must be quick, and may be called from any goroutine. The first
-	// call's holds. share is the key of the only one whose calls the process serves,
-	// and empty where it serves those of all.
+	// Notices, if not nil, is called with the notifications of an adapter's server in
+	// the process, also between calls, and once with an empty method and nil params
+	// when the process has ended. It must be quick and safe for concurrent use. The
+	// first call's Notices is used. share is the key of the only share that the
+	// process serves, or empty if it serves all.
 	Notices func(share, method string, params json.RawMessage) `json:"-"`
 }
 
 // DefaultKeepIdle is how long a kept process waits for another call.
 const DefaultKeepIdle = 5 * time.Minute
 
-// Lock keeps calls that use the same files from running at once, also those of
-// other hosts: it is a flock(2) on a file, which ends with its holder.
+// Lock keeps calls that use the same files from running at once, including those
+// of other hosts. It is a flock(2) on a file, released when its holder ends.
 type Lock struct {
-	// File is made if it is missing, and stays. It must be out of the call's reach. Empty
-	// means no lock.
+	// File is created if missing, and not removed. The call must not have access to it.
+	// Empty means no lock.
 	File string
-	// Shared lets others run that share it, too.
+	// Shared takes a shared lock instead of an exclusive one.
 	Shared bool
 }
 
-// Share says who a call is for. Shares get slots in turn, however many calls of one share
-// wait. Shares with slots leave one free for each share without any that called in the last
-// 10 s, a fourth of all slots at most, and two beside another share's only call in its first
-// 500 ms, half of all slots at most.
+// Share identifies whom a call is for. Shares get slots in turn, however many calls of one
+// share wait. Shares with slots leave free slots for others: one for each share that has none
+// and called in the last 10 s, at most a quarter of all slots, and two beside another share's
+// only call in its first 500 ms, at most half of all slots.
 type Share struct {
 	// Key is the same for all calls of a share; the empty key is a share like any other.
 	Key string
 	// Running and Waiting bound how many of its calls run and wait at once; 0 means
 	// unlimited.
 	Running, Waiting int
-	// MemoryBytes and CPUPercent bound what the processes of its calls have together, by a
-	// cgroup of their own; 0 means unlimited. Without cgroups such calls are refused.
+	// MemoryBytes and CPUPercent bound the processes of all its calls together, by a
+	// cgroup; 0 means unlimited. Without cgroups such calls are refused.
 	MemoryBytes, CPUPercent int64
-	// Apart keeps processes (Keep) for calls of this share alone, as is so where they are
-	// bounded together: its calls then find nothing that another share's have left in a
-	// process, wait for none of these, and do not end with them.
+	// Apart keeps kept processes (see Keep) for this share alone, as MemoryBytes and
+	// CPUPercent do: its calls find nothing that another share's calls left in a process,
+	// do not wait for them, and do not end with them.
 	Apart bool
 }
 
@@ -75,8 +74,8 @@ func (s Share) Group() cgroup.Share {
 	return cgroup.Share{Name: s.Key, Limits: cgroup.Limits{MemoryBytes: s.MemoryBytes, CPUPercent: s.CPUPercent}}
 }
 
-// Process returns the key of the share alone whose calls a kept process serves; empty
-// where it may serve those of several.
+// Process returns the key of the only share that a kept process may serve, or "" if it
+// may serve several.
 func (s Share) Process() string {
 	if s.Apart || s.Bounded() {
 		return s.Key
@@ -84,11 +83,11 @@ func (s Share) Process() string {
 	return ""
 }
 
-// Bounded reports whether there are such limits.
+// Bounded reports whether MemoryBytes or CPUPercent is set.
 func (s Share) Bounded() bool { return s.MemoryBytes != 0 || s.CPUPercent != 0 }
 
-// Pool bounds how many calls of a kind run at once, beside the supervisor's own
-// Admission: what is not trusted, or heavy, leaves slots to the others.
+// Pool bounds how many calls of a kind run at once, in addition to the supervisor's
+// Admission, so that untrusted or heavy calls leave slots for others.
 type Pool struct {
 	// Name is the same for calls that share the slots.
 	Name string
