@@ -15,8 +15,8 @@ import (
 	"github.com/toolhost/toolhost/internal/text"
 )
 
-// Approvals are what people have approved for more than one call. There is one for all
-// turns of a Manager; its methods may be called from any goroutine.
+// Approvals holds the lasting approvals of all turns of a Manager. Its methods are safe
+// for concurrent use.
 type Approvals struct {
 	options ApprovalOptions
 
@@ -26,37 +26,37 @@ type Approvals struct {
 	used    bool // since Save was given them
 }
 
-// ApprovalOptions are those of NewApprovals. With the zero value nothing outlives the
+// ApprovalOptions configures Approvals. With the zero value approvals end with the
 // process.
 type ApprovalOptions struct {
-	// Kept are those for identities that an earlier process has saved.
+	// Kept are the approvals for identities that an earlier process saved.
 	Kept []KeptApproval
-	// Save is given all of those that there are for identities, whenever one comes or
-	// goes, and by Flush. An error keeps the new one from being given. Where one that goes cannot be
-	// saved it is given none, which should need no room on a disk: people are asked again
-	// rather than passed over. It is called with a lock held that a call waits for.
+	// Save stores all approvals for identities. It is called when one is given or ends,
+	// and by Flush. If a new one cannot be saved, it is not given. If a revocation cannot be
+	// saved, Save is called with an empty list, which should need no disk space: it is safer
+	// to ask people again. Save is called with a lock held for which calls wait.
 	Save func([]KeptApproval) error
-	// Stands, if not nil, says whether an approval for an identity still means whom it
-	// meant: the holder of a name may be another one by now. With an error it covers
-	// nothing for the moment, and is kept.
+	// Stands, if not nil, reports whether an approval's identity is still the same: a
+	// name may have a new holder. On an error the approval is kept, but covers nothing
+	// until Stands succeeds.
 	Stands func(api.Approval) (bool, error)
-	// Host is what calls may touch whose tools say nothing of their own. An approval for
-	// an identity is over when the next process's is another.
+	// Host describes the host's policy, for calls whose tools have none. Approvals for
+	// identities that an earlier process saved with another Host are void.
 	Host string
-	// Now is time.Now if nil.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// KeptApproval is an Approval with what it covers beside what people are shown.
+// KeptApproval is an Approval with the key of the calls that it covers.
 type KeptApproval struct {
 	api.Approval
-	// Key is a hash over what runs, its rights and, if it is for these alone, the
-	// arguments.
+	// Key is a hash of the program, its rights and, if the approval is restricted to
+	// them, the arguments.
 	Key string `json:"key"`
 }
 
 const (
-	// maxApprovals bounds those in force, ownApprovals those of one owner.
+	// maxApprovals bounds the approvals in force, ownApprovals those of one owner.
 	maxApprovals = 8192
 	ownApprovals = 1024
 
@@ -66,10 +66,10 @@ const (
 	maxShownArguments = 4 << 10
 )
 
-// ErrNoApproval is why Revoke revokes nothing.
+// ErrNoApproval is returned by Revoke if there is no approval of that ID.
 var ErrNoApproval = errors.New("no such approval is in force: it was revoked, has expired, or never existed")
 
-// NewApprovals makes them for Config.
+// NewApprovals returns approvals for Config.Approvals.
 func NewApprovals(o ApprovalOptions) *Approvals {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -83,8 +83,8 @@ func NewApprovals(o ApprovalOptions) *Approvals {
 	return a
 }
 
-// List gives those in force, the oldest first, those whose revocation is not saved yet,
-// and those for which Stands fails. It is a copy.
+// List returns a copy of the approvals, the oldest first: those in force, those whose
+// revocation is not saved yet, and those for which Stands fails.
 func (a *Approvals) List() []api.Approval {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,10 +96,10 @@ func (a *Approvals) List() []api.Approval {
 	return list
 }
 
-// Revoke ends the one of this id, if may is true for its owner, and returns it: calls that
-// it covers are asked about again. The error is ErrNoApproval, or that of
-// ApprovalOptions.Save: then it is ended, but the next process does not know, until Flush
-// or another Revoke has saved it.
+// Revoke ends the approval with this id, if may returns true for its owner, and returns it.
+// Calls that it covers then need approval again. The error is ErrNoApproval, or that of
+// ApprovalOptions.Save: the approval is then ended in this process, but not for the next
+// one until Flush or another Revoke succeeds.
 func (a *Approvals) Revoke(id string, may func(owner string) bool) (api.Approval, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,8 +117,8 @@ func (a *Approvals) Revoke(id string, may func(owner string) bool) (api.Approval
 	return one.Approval, a.saveRevoked()
 }
 
-// Flush saves what could not be saved, and how often approvals were used. To be called now
-// and then, and at the end. The error is about revocations alone.
+// Flush retries failed saves, and saves how often approvals were used. Call it periodically
+// and at the end. An error means that a revocation is not saved.
 func (a *Approvals) Flush() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,7 +131,7 @@ func (a *Approvals) Flush() error {
 	return nil
 }
 
-// EndSession ends what was approved for a session that is over.
+// EndSession ends the approvals for a session that is over.
 func (a *Approvals) EndSession(owner, id string) {
 	a.end(func(one *KeptApproval) bool {
 		return one.For == api.ForSession && one.Owner == owner && one.SessionID == id

@@ -1,9 +1,9 @@
-// Package turn runs the tool calls that a model asked for, batch by batch: every
-// call gets exactly one result, in call order, whatever happens; exclusive
-// tools run alone; a human can be asked first and can stop it at any time; and
-// all that happens is one ordered stream of events, journalled before it is
-// shown.
+// Package turn runs the tool calls that a model requests, in batches. Each call
+// gets exactly one result, in call order, whatever happens. Exclusive tools run
+// alone. A human can be asked for approval first, and can stop the turn at any
+// time. Everything that happens is one ordered stream of events, journalled
+// before it is shown.
 //
-// A Turn has one goroutine that owns its state; calls, interactions, timers and
-// callers only send to it.
+// One goroutine owns the state of a Turn; calls, interactions, timers and
+// callers send to it.
 package turn

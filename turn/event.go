@@ -6,22 +6,22 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// Record is an event as it is shown, with what only the host is given.
+// Record is an api.Record with fields for the host only.
 type Record struct {
 	api.Record
-	// Result is the call's, of tool_finished and tool_failed.
+	// Result is the call's result, for tool_finished and tool_failed.
 	Result *api.Result
-	// Asked is when the call of Result came, TraceParent its own, and Trace what
-	// Config.Trace has made of that, if it was begun. They are for Config.Observe: what is
-	// replayed has them no more.
+	// Asked is when the call of Result was requested, TraceParent is Call.TraceParent, and
+	// Trace the value of Config.Trace for it, if the call was begun. They are set for
+	// Config.Observe only, not in replayed records.
 	Asked              time.Time
 	TraceParent, Trace string
-	// Fresh: the id of the turn was made for it, so that no other has it; of turn_start.
+	// Fresh, of turn_start, is set if the turn's ID was made for it, so that it is unique.
 	Fresh bool
 }
 
-// Journal keeps records before they are shown. Append stores them, in order,
-// or fails as a whole. It is called from one goroutine per turn.
+// Journal stores records before they are shown. Append stores all of them, in
+// order, or none. Each turn calls it from one goroutine.
 type Journal interface {
 	Append(records ...Record) error
 }

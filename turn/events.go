@@ -8,22 +8,21 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// History reads what a Journal keeps: the first events of a turn after a seq, in
-// order, as many as it likes but at least one if there are any. They lack what
-// only Config.Observe is given, and their Result.
+// History reads a Journal: the first events of a turn after a seq, in order, as
+// many as it chooses but at least one if there are any. Fields for
+// Config.Observe and Result are not set. It must be safe for concurrent use.
 type History func(turnID string, after int64) ([]*Record, error)
 
-// Events gives the turn's events after a seq, 0 for all, in order and each once,
+// Events yields the turn's events after a seq, 0 for all, in order and each once,
 // until the turn is over. Events that the turn no longer holds come from
-// Config.History; those missing there, too, are replaced by one record with a
-// Gap, whose Event.Seq is the last missing one. So a reader sees every seq, by
-// itself or in a gap, and goes on after any of them by calling Events again with
-// it.
+// Config.History. Those that are not there either are replaced by one record with
+// a Gap, whose Event.Seq is that of the last missing event. So a reader sees every
+// seq, by itself or in a gap, and may resume after any of them by another call.
 //
-// A slow reader delays nobody, and holds 64 KiB of events or one. All readers
-// are given the same records: they are not to be changed. When ctx ends, the
-// records so far are still given; then comes ctx's cause, the only error,
-// without a record.
+// A slow reader delays nobody, and holds at most 64 KiB of events, or one event.
+// Readers share the records and must not change them. When ctx ends, Events yields
+// the records so far, and then ctx's cause without a record. It yields no other
+// error.
 func (t *Turn) Events(ctx context.Context, after int64) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for seq := after; ; {
@@ -60,10 +59,10 @@ func await(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// Newest is the seq of the last event so far: behind it begins what is to come.
+// Newest returns the seq of the last event so far.
 func (t *Turn) Newest() int64 { return t.log.newest() }
 
-// past gives at least one record of what follows seq, up to an event.
+// past returns at least one record after seq, and none after to.
 func (t *Turn) past(seq, to int64) (records []*Record) {
 	for _, r := range t.onRecord(seq) {
 		if r.Event.Seq <= seq || r.Event.Seq > to {
@@ -109,9 +108,9 @@ func (t *Turn) emit(e api.Event, result *api.Result) {
 	t.outbox = append(t.outbox, Record{Record: api.Record{Event: e, JSON: raw}, Result: result, Fresh: t.recorded.newID && t.seq == 1})
 }
 
-// flush has the new events journalled, together, and shows them; who waited for
-// what they tell goes on. While the journal fails, the turn takes no new calls;
-// what runs goes on to its end, and its events are shown all the same.
+// flush journals the new events together, shows them, and releases those who wait
+// for them. While the journal fails, the turn takes no new calls; running calls go
+// on to their end, and their events are still shown.
 func (t *Turn) flush() {
 	t.patience.end()
 	t.record()

@@ -9,9 +9,9 @@ import (
 	"github.com/toolhost/toolhost/plugin/schema"
 )
 
-// Fits says what of a value does not fit what an interaction asks for, if anything
-// does not: the field, the rule, and the value as far as it is short. Answer holds each
-// answer to it, wherever that comes from; it is for those who have to say it earlier.
+// Fits returns an error if a value does not match an interaction's schema. The error
+// names the field, the rule and, if it is short, the value. Answer checks every answer
+// by it; call Fits to report a mismatch earlier.
 func Fits(i api.Interaction, value json.RawMessage) error {
 	check, _ := readSchema(i)
 	return check(value)

@@ -6,17 +6,17 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// Info describes an active turn at one moment. It is a copy, with times of the host's
-// clock, and lists that are empty rather than nil.
+// Info is a snapshot of an active turn. Times are by the host's clock, and lists are empty
+// rather than nil.
 type Info struct {
 	api.Turn
-	// Running has for each of CurrentTools the call that Config.Start has begun; nil
-	// before, and for calls of the turn's own.
+	// Running has, for each of CurrentTools, the value of Config.Start; nil before the
+	// start, and for session_status.
 	Running []Running `json:"-"`
 }
 
-// Info describes the turn as its owner sees it now; ok is false if it is over. It waits for
-// what the owner does, which is never a call or a human.
+// Info returns a snapshot of the turn; ok is false if it is over. Info may wait for the turn's
+// goroutine, but never for a call or a human.
 func (t *Turn) Info() (info Info, ok bool) {
 	ok = t.do(func() { info = t.describe() })
 	return info, ok

@@ -10,7 +10,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 )
 
-// profileOf is the timeout profile of a kind of interactions.
+// profileOf returns the timeout profile of a kind of interaction.
 func profileOf(kind api.InteractionKind) (budget.Profile, bool) {
 	if kind == api.KindEscalation {
 		return budget.Interaction(budget.HITLEscalate)
@@ -19,9 +19,9 @@ func profileOf(kind api.InteractionKind) (budget.Profile, bool) {
 	return p, known && p.Name != budget.HITLEscalate // the configuration's word for an escalation, not a kind
 }
 
-// WaitFor settles an interaction's timeout: asked for, or what asks of other layers
-// and the kind's profile say, at most an hour; of a device code somebody has to say
-// it. It always ends. warning says what was clamped.
+// WaitFor returns the timeout of an interaction: asked, if it is not 0, or that of asks
+// and the kind's profile, always finite and at most an hour. A device code has no default:
+// asked or asks must set it. warning says what was clamped.
 func WaitFor(kind api.InteractionKind, asked time.Duration, asks ...budget.Ask) (wait time.Duration, warning string, err error) {
 	p, known := profileOf(kind)
 	switch {
@@ -48,8 +48,8 @@ func WaitFor(kind api.InteractionKind, asked time.Duration, asks ...budget.Ask) 
 	return min(r.Timeout, budget.MaxHumanWait), warning, nil
 }
 
-// wait is WaitFor with what operator, tool and host of the turn say. asked is the
-// requester's own word.
+// wait calls WaitFor with the timeouts of operator, tool and the turn's host. asked is
+// that of the requester.
 func (t *Turn) wait(kind api.InteractionKind, tool Tool, asked time.Duration) (time.Duration, string, error) {
 	p, _ := profileOf(kind)
 	var asks []budget.Ask
@@ -76,17 +76,17 @@ func checkWaits(waits map[api.InteractionKind]time.Duration) error {
 	return nil
 }
 
-// Interactor asks a human. Ask waits for the answer, or for ctx's end: then
-// somebody else has answered, or nobody in time. An error means that it cannot
-// ask; the interaction goes on to wait for others.
+// Interactor asks a human. Ask waits for the answer, or until ctx ends because
+// somebody else answered or the time is over. An error means that it cannot
+// ask; the interaction stays open for answers by Turn.Answer.
 type Interactor interface {
 	Ask(ctx context.Context, i api.Interaction) (api.Answer, error)
 }
 
 // OneAtATime marks an Interactor that shows one question at a time. A turn then
-// raises its questions one after another, in the order in which they came up, and
-// the time of each begins when it is raised. One that stays open after its call gives way
-// to others: its Ask is cancelled, and comes again with a zero ExpiresAt after them.
+// raises its questions one after another, in order, and the time of each begins when
+// it is raised. A question that stays open after its call gives way to others: its Ask
+// is cancelled, and called again after them with a zero ExpiresAt.
 type OneAtATime interface {
 	Interactor
 	OneAtATime()
