@@ -17,8 +17,8 @@ import (
 	"github.com/toolhost/toolhost/budget/memory"
 )
 
-// Manager is the registry of active turns. Its methods may be called from any
-// goroutine.
+// Manager is the registry of active turns. Its methods are safe for concurrent
+// use.
 type Manager struct {
 	config Config
 
@@ -38,7 +38,8 @@ type Manager struct {
 
 func defaultParallel() int { return min(8, 2*runtime.NumCPU()) }
 
-// New makes a registry, and starts nothing. Its Config is not to be changed after it.
+// New returns a Manager without turns. The functions and values in config must not be
+// changed afterwards.
 func New(config Config) *Manager {
 	config.Logger = cmp.Or(config.Logger, hclog.NewNullLogger())
 	if config.Parallel <= 0 {
@@ -50,16 +51,16 @@ func New(config Config) *Manager {
 	return &Manager{config: config, room: memory.Within(maxHeldBytes, maxHeldPart), active: map[string]*Turn{}, sessions: map[string]*session{}}
 }
 
-// maxActive bounds the turns at once. One owner may have ownPart times as many as
-// are left: the last is out of anyone's reach.
+// maxActive bounds the active turns. One owner may have at most ownPart times as many as
+// are left, so that no owner can take the last.
 const (
 	maxActive = 1024
 	ownPart   = 4
 )
 
-// Begin begins a turn, which End must end. An error says why it cannot: the registry is
-// closed, ErrActive, or what else is wrong with spec; ErrTooMany, ErrNoRoom, ErrTooDeep
-// or ErrParentOver; or that the journal cannot be written, by ErrTaken if it knows the id.
+// Begin begins a turn; the caller must call End. It fails if the Manager is closed, spec is
+// invalid, or the journal cannot be written, and with ErrActive, ErrTaken, ErrTooMany,
+// ErrNoRoom, ErrTooDeep or ErrParentOver.
 func (m *Manager) Begin(spec Spec) (*Turn, error) {
 	fresh := spec.ID == ""
 	if fresh {
@@ -82,25 +83,25 @@ func (m *Manager) Begin(spec Spec) (*Turn, error) {
 	return t, nil
 }
 
-// ErrTaken is a Journal's error for a turn whose id it has on record.
+// ErrTaken is returned by a Journal that already has a turn of the same ID.
 var ErrTaken = errors.New("a turn of this id is on record")
 
-// ErrActive is why a turn cannot begin whose id an active one has.
+// ErrActive is returned by Begin if an active turn has the same ID.
 var ErrActive = errors.New("it is active already")
 
-// MaxDepth bounds the turns above one.
+// MaxDepth is the greatest number of ancestors of a turn.
 const MaxDepth = 8
 
-// ErrTooMany is why an owner can begin no more turns for now.
+// ErrTooMany is returned by Begin if the owner has too many active turns.
 var ErrTooMany = errors.New("too many turns of its owner are active")
 
-// ErrNoRoom is why an owner's turns can have nothing more on record for now.
+// ErrNoRoom is returned by Begin if Spec.Room fails.
 var ErrNoRoom = errors.New("there is no room on record")
 
-// ErrTooDeep is why a turn cannot begin below another one.
+// ErrTooDeep is returned by Begin if the turn would have more than MaxDepth ancestors.
 var ErrTooDeep = fmt.Errorf("there are %d turns above it already, and no more are possible", MaxDepth)
 
-// ErrParentOver is why a turn cannot begin as the child of another one.
+// ErrParentOver is returned by Begin if the parent is not active, or was aborted.
 var ErrParentOver = errors.New("that turn is over, was aborted, or never existed")
 
 func (m *Manager) admit(t *Turn, spec Spec) error {
@@ -156,11 +157,10 @@ func (m *Manager) remove(t *Turn) {
 	}
 }
 
-// Approvals are what people have approved for more than one call: those of the Config, else
-// the Manager's own.
+// Approvals returns the lasting approvals: Config.Approvals if set, else the Manager's.
 func (m *Manager) Approvals() *Approvals { return m.config.Approvals }
 
-// Turn finds an active turn.
+// Turn returns the active turn with the given ID.
 func (m *Manager) Turn(id string) (*Turn, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -168,7 +168,7 @@ func (m *Manager) Turn(id string) (*Turn, bool) {
 	return t, ok
 }
 
-// Asking finds the turn that an interaction belongs to, while it waits for an answer.
+// Asking returns the turn of a pending interaction.
 func (m *Manager) Asking(id string) (*Turn, bool) {
 	t, ok := m.asking.Load(id)
 	if !ok {
@@ -188,7 +188,7 @@ func (m *Manager) turns(keep func(*Turn) bool) (list []*Turn) {
 	return list
 }
 
-// Active describes all turns, oldest first; those that end meanwhile may be missing.
+// Active returns snapshots of all turns, oldest first. Turns that end meanwhile may be missing.
 func (m *Manager) Active() []Info {
 	list := []Info{}
 	for _, t := range m.turns(func(*Turn) bool { return true }) {
@@ -205,8 +205,8 @@ func (m *Manager) Active() []Info {
 	return list
 }
 
-// Close aborts all turns, waits until they are over, and lets none begin from then on. It
-// may be called again.
+// Close aborts all turns and waits until they are over. From then on Begin fails. Close may
+// be called more than once.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true

@@ -161,16 +161,16 @@ func (t *Turn) ask(p *pending) {
 	})
 }
 
-// Answer answers a pending interaction. An error says that it is not, or no
-// longer, pending (ErrNotPending), or how the answer does not fit, and that it
-// goes on to wait.
+// Answer answers a pending interaction. The error is ErrNotPending if it is not
+// pending. Any other error says why the answer is invalid; the interaction then
+// stays pending.
 func (t *Turn) Answer(id string, a api.Answer) error {
 	err := ErrNotPending
 	t.do(func() { err = t.settle(id, a) })
 	return err
 }
 
-// Expire ends all questions that wait as if their time were over.
+// Expire ends all pending interactions as if they had timed out.
 func (t *Turn) Expire() {
 	t.do(func() {
 		for _, p := range t.pendings {
@@ -179,7 +179,7 @@ func (t *Turn) Expire() {
 	})
 }
 
-// ErrNotPending is why Answer takes no answer at all.
+// ErrNotPending is returned by Answer if the interaction is not pending.
 var ErrNotPending = errors.New("the interaction is not pending: it was answered, has timed out, or never existed")
 
 const (

@@ -16,8 +16,8 @@ import (
 // maxPromptBytes bounds a question's text, and its schema.
 const maxPromptBytes = 16 << 10
 
-// Question is what a host itself asks a human in a turn: an escalation, a
-// device code, a password.
+// Question is a host's own question to a human in a turn, such as an escalation, a
+// device code or a password.
 type Question struct {
 	Kind api.InteractionKind
 	// Prompt is shown to the human, as plain text.
@@ -25,25 +25,25 @@ type Question struct {
 	// Schema is the JSON Schema of the answer's value, as in api.Interaction. A
 	// questionnaire must have one.
 	Schema json.RawMessage
-	// Timeout is how long to wait at most, within the bounds that are configured; 0
-	// is what the turn, the tool, the configuration or the kind says.
+	// Timeout is how long to wait at most, within the configured bounds. 0 means the
+	// timeout of the turn, the tool, the configuration or the kind.
 	Timeout time.Duration
-	// Secret keeps the answer off the record and out of events.
+	// Secret keeps the answer out of the journal and events.
 	Secret bool
-	// CallID is the key of the call under way that it is about, as in its events, and
-	// ends with that call; Tool is the tool. Both are empty for a question about no call.
+	// CallID is the ID, as in events, of the call in progress that the question is about;
+	// the question ends with the call. Tool is the tool. Both may be empty.
 	CallID, Tool string
 }
 
 // maxRaised bounds the questions of a turn's host that wait for an answer.
 const maxRaised = 64
 
-// Raise puts a question of the host's own to a human and waits for what comes of
-// it: one of the outcomes, and with OutcomeAnswered the answer. In a headless
-// turn it doesn't wait: the outcome is OutcomeHeadless, and the Value the default
-// that the schema declares, if any. When ctx or the turn ends the outcome is
-// OutcomeCancelled. Warning describes a timeout that was clamped; an error says
-// why the question cannot be put, or that the turn is over.
+// Raise asks a human a question of the host and waits for the outcome, which for
+// OutcomeAnswered includes the answer. In a headless turn Raise does not wait: the
+// outcome is OutcomeHeadless, and Value is the default that the schema declares, if
+// any. If ctx or the turn ends, the outcome is OutcomeCancelled. Warning describes a
+// clamped timeout. An error says why the question is invalid, or that the turn is
+// over.
 func (t *Turn) Raise(ctx context.Context, q Question) (api.Raised, error) {
 	t.do(func() {
 		if tool, ok := t.batch.toolOf(q.CallID); ok {

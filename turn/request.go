@@ -13,9 +13,9 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// ClientInteractor marks an Interactor that can answer what servers ask of their
-// clients: interactions of a kind that is OfClient. An error of its Ask is their end,
-// and without one they fail at once: nobody else can answer.
+// ClientInteractor marks an Interactor that can answer the requests of servers to their
+// clients: interactions of a kind that is OfClient. Nobody else can answer them, so an
+// error of Ask ends them, and without a ClientInteractor they fail at once.
 type ClientInteractor interface {
 	Interactor
 	AsksClients()

@@ -8,8 +8,8 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// What all turns hold of results that nobody has been given yet. Beyond it they are on
-// record alone until they are asked for.
+// Bounds on the results of all turns that wait in memory for their reader. Results beyond
+// them are only in the journal until they are read.
 const (
 	maxHeldBytes = 256 << 20
 	maxHeldPart  = 16 // of the memory that the program may use
@@ -17,11 +17,11 @@ const (
 	maxShelvedBytes = 8 << 20
 )
 
-// Recall reads what a Journal keeps: the result of a call, by its name in the turn. It may be
-// called from any goroutine.
+// Recall reads the result of a call from a Journal, by the call's ID in events. It must be
+// safe for concurrent use.
 type Recall func(turnID, callKey string) (*api.Result, error)
 
-// Results are those of a batch that is over. Its methods are for one goroutine.
+// Results holds the results of a completed batch. Its methods are not safe for concurrent use.
 type Results struct {
 	t    *Turn
 	list []kept
@@ -44,7 +44,7 @@ func (b *batch) results() *Results {
 	return r
 }
 
-// All gives one result for each call, in their order, none of them nil.
+// All yields one result for each call, in call order. None is nil.
 func (r *Results) All() iter.Seq[*api.Result] {
 	return func(yield func(*api.Result) bool) {
 		for _, k := range r.list {
@@ -55,7 +55,7 @@ func (r *Results) All() iter.Seq[*api.Result] {
 	}
 }
 
-// Close gives up the results. It may be called again, and for nil, which has none.
+// Close releases the results. It may be called more than once, and on nil.
 func (r *Results) Close() {
 	if r == nil {
 		return

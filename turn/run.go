@@ -25,12 +25,11 @@ const (
 	maxIDBytes, maxNameBytes = 128, 128
 )
 
-// Run runs a batch of calls and returns exactly one result for each, in their
-// order, none of them nil. An error says why the batch was refused, and nothing of it ran
-// then: the turn is over or runs another batch, or calls are too many or have no id of their
-// own. When ctx ends the turn is aborted, for the reason disconnect if its cause is
-// [ErrDisconnected], timeout if it is context.DeadlineExceeded, else user; Run still returns
-// the results.
+// Run runs a batch of calls and returns exactly one result for each, in call order; none is
+// nil. An error means that no call ran: the turn is over or runs another batch, there are
+// too many calls, or their IDs are invalid or not unique. If ctx ends, the turn is aborted
+// and Run still returns the results. The reason is disconnect if ctx's cause is
+// [ErrDisconnected], timeout if it is context.DeadlineExceeded, else user.
 func (t *Turn) Run(ctx context.Context, calls []Call) ([]*api.Result, error) {
 	results, err := t.RunBatch(ctx, calls)
 	if err != nil {
@@ -40,8 +39,8 @@ func (t *Turn) Run(ctx context.Context, calls []Call) ([]*api.Result, error) {
 	return slices.AppendSeq(make([]*api.Result, 0, len(calls)), results.All()), nil
 }
 
-// RunBatch is Run for many or large results, which are to be had one by one: while others
-// of the batch run, only as many are held in memory as there is room for. Close must follow.
+// RunBatch is like Run, for many or large results: results that exceed the bound on memory
+// are read from the journal one by one. The caller must Close the Results.
 func (t *Turn) RunBatch(ctx context.Context, calls []Call) (*Results, error) {
 	if err := CheckBatch(calls); err != nil {
 		return nil, err
@@ -61,11 +60,11 @@ func (t *Turn) RunBatch(ctx context.Context, calls []Call) (*Results, error) {
 	return b.results(), nil
 }
 
-// ErrDisconnected is the cause of a context whose client has gone.
+// ErrDisconnected, as the cause of a context, says that the client disconnected.
 var ErrDisconnected error = supervisor.AbortCause(api.ReasonDisconnect)
 
-// CheckBatch is Run's error for calls that are too many, or have no id of their own, whatever
-// the turn. It may be called from any goroutine.
+// CheckBatch returns Run's error for calls that are too many, or whose IDs are invalid or not
+// unique.
 func CheckBatch(calls []Call) error {
 	if len(calls) > maxBatch {
 		return fmt.Errorf("a batch of %d calls is too large: at most %d are possible", len(calls), maxBatch)

@@ -9,28 +9,28 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// StatusTool is the name of the built-in tool by which a model learns how the
-// turn stands. It takes no arguments and changes nothing.
+// StatusTool is the name of the built-in tool that tells a model the status of
+// its turn and session. It takes no arguments and is read-only.
 const StatusTool = "session_status"
 
-// Status is what session_status answers: of all turns of the session, but for
-// CallsLeft and RemainingMs, which bound the turn. Times are in milliseconds.
+// Status is the result of session_status. It covers all turns of the session,
+// except that CallsLeft and RemainingMs are the turn's.
 type Status struct {
 	CallCount int `json:"callCount"`
 	// CallsLeft is how many more calls the turn may make.
 	CallsLeft int `json:"callsLeft"`
-	// TimedOutTools are those of ShortNames.
+	// TimedOutTools are the tools whose calls timed out, as by ShortNames.
 	TimedOutTools []string `json:"timedOutTools"`
-	// ToolTimeMs is for how long at least one call ran, HumanWaitMs for how long humans
-	// were waited for.
+	// ToolTimeMs is the time during which at least one call ran, HumanWaitMs the time
+	// spent waiting for humans.
 	ToolTimeMs  int64 `json:"toolTimeMs"`
 	HumanWaitMs int64 `json:"humanWaitMs"`
-	// RemainingMs is what calls may still take of the turn; null if unbounded.
+	// RemainingMs is the time left for calls of the turn; null if unbounded.
 	RemainingMs *int64 `json:"remainingMs"`
-	// StreamLeftMs is what the model may still stream, where the host tells when it
-	// does.
+	// StreamLeftMs is the time that the model may still stream, if the host reports
+	// when it streams.
 	StreamLeftMs *int64 `json:"streamLeftMs,omitempty"`
-	// Host is that of ShortHealth.
+	// Host is the value of ShortHealth.
 	Host any `json:"host,omitempty"`
 }
 
@@ -38,8 +38,8 @@ type Status struct {
 // has less than 600 bytes then.
 const maxPartBytes = 160
 
-// ShortNames are the newest of names that a status has room for, and how many
-// there are beside them.
+// ShortNames returns the last of names for which a status has room, the last first,
+// and the number of those left out.
 func ShortNames(names []string) []string {
 	short, room := []string{}, maxPartBytes
 	for i, name := range slices.Backward(names) {
@@ -52,8 +52,7 @@ func ShortNames(names []string) []string {
 	return short
 }
 
-// ShortHealth is what health tells; nil if that is nothing, or too long for a
-// status.
+// ShortHealth returns the value of health, or nil if it is too long for a status.
 func ShortHealth(health func() any) any {
 	if health == nil {
 		return nil

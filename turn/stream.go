@@ -9,15 +9,15 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// ErrStreamOver is why the model is heard no longer in a turn.
+// ErrStreamOver is returned by Stream if the turn's streaming time is used up.
 var ErrStreamOver = errors.New("the turn's time for the model to stream is used up: give it more with turn.streamDuration")
 
-// Stream tells that the model streams: one round trip, until end is called, and one
-// at a time. Its time in the turn is bounded by the budget's StreamDuration, all
-// round trips together. The clock stands still while a batch is under way and while
-// a human is waited for. When the time is used up the turn is aborted, and ctx,
-// which the round trip is to be made with, ends by the cause ErrStreamOver; from
-// then on Stream gives that error at once.
+// Stream reports that the model streams, until end is called. Call it for each round
+// trip, one at a time, and make the round trip with the context that it returns. The
+// budget's StreamDuration bounds all round trips of the turn together; its clock stops
+// while a batch runs or a human is waited for. When the time is used up the turn is
+// aborted and the context ends with cause ErrStreamOver. From then on Stream returns
+// that error.
 func (t *Turn) Stream(ctx context.Context) (streaming context.Context, end func(), err error) {
 	if err := t.Streaming(true); err != nil {
 		return nil, nil, err
@@ -31,9 +31,9 @@ func (t *Turn) Stream(ctx context.Context) (streaming context.Context, end func(
 	}), nil
 }
 
-// Streaming is Stream for hosts that cannot be stopped by a context: it tells that
-// the model begins to stream, or has ended. Saying it again changes nothing. An error
-// says that its time is used up, or that the turn is over.
+// Streaming is like Stream, for hosts that a context cannot stop: it reports that the
+// model starts to stream, or has stopped. Repeated reports have no effect. It fails if
+// the streaming time is used up, or the turn is over.
 func (t *Turn) Streaming(on bool) error {
 	err := errOver
 	t.do(func() { err = t.stream(on) })
@@ -50,13 +50,14 @@ func (t *Turn) stream(on bool) error {
 	return nil
 }
 
-// busy tells the budget that a batch is under way, or no longer.
+// busy tells the budget whether a batch runs.
 func (t *Turn) busy(on bool) {
 	t.budget.Busy(t.now(), on)
 	t.armStream()
 }
 
-// armStream sets the timer of the model's time anew: what stops its clock moves it.
+// armStream resets the timer of the streaming time. Call it whenever its clock stops or
+// starts.
 func (t *Turn) armStream() {
 	if t.streamTimer != nil {
 		t.streamTimer.Stop()

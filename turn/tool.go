@@ -13,20 +13,20 @@ import (
 // Mode says whether a tool may be called.
 type Mode string
 
-// Modes. An empty one is ModeAsk for a tool that is Destructive, else
-// ModeAllow. One that is unknown denies.
+// Modes. An empty mode means ModeAsk for a tool that is Destructive, else
+// ModeAllow. An unknown mode means ModeDeny.
 const (
 	ModeAllow Mode = "allow" // call it
-	ModeAsk   Mode = "ask"   // ask a human first; headless, that is a denial
-	ModeDeny  Mode = "deny"  // never call it, nor run it to describe it
+	ModeAsk   Mode = "ask"   // ask a human first; in a headless turn, deny it
+	ModeDeny  Mode = "deny"  // never run it, not even to describe it
 )
 
-// known is false for a mistyped one, which must not allow what was to be denied.
+// known is false for a mistyped mode, which must not allow what should be denied.
 func (m Mode) known() bool {
 	return m == "" || m == ModeAllow || m == ModeAsk || m == ModeDeny
 }
 
-// Of resolves a mode that is not given: destructive tools ask, others are allowed.
+// Of returns m or, if it is empty, the default: ModeAsk for destructive tools, else ModeAllow.
 func (m Mode) Of(destructive bool) Mode {
 	if m == "" && destructive {
 		return ModeAsk
@@ -34,42 +34,42 @@ func (m Mode) Of(destructive bool) Mode {
 	return cmp.Or(m, ModeAllow)
 }
 
-// Tool is one that the operator offers to turns.
+// Tool is a tool that the operator offers to turns.
 type Tool struct {
-	// Name is what the model calls it.
+	// Name is the name that the model uses.
 	Name string
-	// Request is what each call of it begins with: binary or command, limits,
-	// sandbox, timeouts. The turn fills in arguments, ids and events, and an empty Name.
+	// Request is the template of the tool's calls: binary or command, limits,
+	// sandbox, timeouts. The turn fills in arguments, IDs, events, and an empty Name.
 	Request supervisor.Request
 	Mode    Mode
-	// Rule, if not nil, judges a call by its arguments: a mode that is stricter
-	// than the tool's holds for it, and rule says where it comes from.
+	// Rule, if not nil, returns a mode for a call by its arguments. The mode applies
+	// if it is stricter than the tool's; rule says where it comes from.
 	Rule func(arguments json.RawMessage) (mode Mode, rule string)
-	// Check, if not nil, refuses arguments before a human is asked to approve
-	// them. The supervisor checks those of every call.
+	// Check, if not nil, checks arguments before a human is asked to approve
+	// them. The supervisor checks the arguments of every call.
 	Check func(arguments, meta json.RawMessage) error
-	// Held, if not empty, says why no call of it may be made for now.
+	// Held, if not empty, says why the tool may not be called for now.
 	Held string
 	// Destructive is the tool's own explicit claim.
 	Destructive bool
-	// ReadOnly is the tool's own claim; what the operator confirms is
+	// ReadOnly is the tool's own claim; the operator's confirmation is
 	// Request.Tool.ReadOnly. A call of any other tool resets the repeat guard.
 	ReadOnly bool
 	// Exclusive tools run alone within their turn. Tools that may write
-	// should be. A call whose server waits for an answer and has no process left
-	// does not run: others do meanwhile, and then it waits in line again.
+	// should be exclusive. While a call's server waits for an answer without a
+	// process, other calls run, and then the call waits in line again.
 	Exclusive bool
-	// Repeatable tools may be called with the same arguments again and again, as
-	// those that step or poll are: the repeat guard leaves them alone.
+	// Repeatable turns the repeat guard off, for tools that are meant to be called
+	// with the same arguments again and again, such as to step or poll.
 	Repeatable bool
-	// ChildTurns lets a call of it begin turns below its own, by Config.Child.
+	// ChildTurns allows the tool's calls to begin child turns, by Config.Child.
 	ChildTurns bool
-	// Describe, if not nil, finds out what is not known of the tool yet. It gives
-	// the tool without Describe; or nothing, if no tool has the name; or the
-	// result of a call that cannot be made. It is called, on a goroutine of its
-	// own, for a call that nothing known before refuses, and must return soon once
-	// ctx ends. Until it is back the other fields hold; an exclusive call behind
-	// waits for it, since this one may have to run first, and the others do not.
+	// Describe, if not nil, completes a tool that is not fully known. It returns
+	// the tool, without Describe; or nil and nil if no tool has the name; or the
+	// result of a call that cannot be made. It is called on its own goroutine for
+	// each call that the other fields do not refuse, and must return soon after
+	// ctx ends. Until it returns the other fields apply. Later exclusive calls wait
+	// for it, since this call may have to run first; other calls do not.
 	Describe func(ctx context.Context) (*Tool, *api.Result)
 }
 
@@ -80,7 +80,7 @@ func (t Tool) mode() Mode {
 	return t.Mode.Of(t.Destructive)
 }
 
-// whyDenied is why no call is allowed.
+// whyDenied says why the tool may not be called.
 func (t Tool) whyDenied() string {
 	if t.Held != "" {
 		return "the tool is held back: " + t.Held
@@ -91,7 +91,7 @@ func (t Tool) whyDenied() string {
 	return "the operator does not allow this tool"
 }
 
-// modeOf is the mode for one call, and the rule that it comes from, if any.
+// modeOf returns the mode of one call, and the rule that it comes from, if any.
 func (t Tool) modeOf(arguments json.RawMessage) (mode Mode, rule string) {
 	own := t.mode()
 	if t.Rule == nil || own == ModeDeny {
@@ -106,37 +106,37 @@ func (t Tool) modeOf(arguments json.RawMessage) (mode Mode, rule string) {
 	return own, ""
 }
 
-// Call is one tool call that a model asked for.
+// Call is one tool call that a model requested.
 type Call struct {
-	// ID is the model's own for it, unique in its turn.
+	// ID is chosen by the model and unique in the batch.
 	ID   string `json:"id"`
 	Tool string `json:"tool"`
-	// Arguments are a JSON object; nil is {}. Meta is one beside them.
+	// Arguments is a JSON object; nil means {}. Meta is another, as MCP's _meta.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Meta      json.RawMessage `json:"meta,omitempty"`
-	// Client is what an adapter is to know of who asks, as in supervisor.Request.
+	// Client tells an adapter who asks, as in supervisor.Request.
 	Client json.RawMessage `json:"-"`
 	// Problem, if not empty, says why the call cannot be made: its result is
 	// then invalid_args. The parser of the call sets it.
 	Problem string `json:"-"`
-	// TraceParent is the W3C trace context that the call belongs to; empty means
-	// none, as does one of more than 128 bytes. It is for Config.Observe, and the tool
-	// finds it, or what Config.Trace makes of it, as traceparent in Meta.
+	// TraceParent is the W3C trace context of the call; empty, or more than 128
+	// bytes, means none. Config.Observe gets it, and the tool gets it, or the value of
+	// Config.Trace for it, as traceparent in Meta.
 	TraceParent string `json:"-"`
-	// Place, if not nil, waits for the call's place beside those of other turns,
-	// once nobody is asked about it any more. ctx ends when the call does; an
-	// error refuses it.
+	// Place, if not nil, waits for a place beside calls of other turns. It is called
+	// once the call needs no more approval. ctx ends with the call; an error refuses
+	// the call.
 	Place func(ctx context.Context) error `json:"-"`
-	// Leave, if not nil, gives that place back while the call's server waits for an
-	// answer without a process; then Place is called again. It must not wait. The place
-	// that a call has at its end is the host's to give back.
+	// Leave, if not nil, releases that place while the call's server waits for an
+	// answer without a process; then Place is called again. It must not block. The host
+	// releases the place that a call has at its end.
 	Leave func() `json:"-"`
-	// Before is how often the host has seen the same call before, in other turns
-	// of the same conversation: the repeat guard counts on from there.
+	// Before is how often the host saw the same call in earlier turns of the
+	// conversation: the repeat guard starts from it.
 	Before int `json:"-"`
-	// Retry says that the host makes the call again after a failure, which the model
-	// knows nothing about: the repeat guard does not count it.
+	// Retry is set if the host repeats the call after a failure without the model's
+	// knowledge: the repeat guard does not count it.
 	Retry bool `json:"-"`
-	// Until is how long the caller waits for the result.
+	// Until is when the caller stops waiting for the result.
 	Until Until `json:"-"`
 }

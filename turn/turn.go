@@ -14,7 +14,7 @@ import (
 	"github.com/toolhost/toolhost/internal/stack"
 )
 
-// Turn is one turn. Its methods may be called from any goroutine.
+// Turn is one turn of a conversation. Its methods are safe for concurrent use.
 type Turn struct {
 	m       *Manager
 	people  people
@@ -139,13 +139,13 @@ func (t *Turn) do(f func()) bool {
 	return true
 }
 
-// ID is the turn's: that of the Spec, or the one that was made.
+// ID returns the turn's ID: Spec.ID, or the one that was made.
 func (t *Turn) ID() string { return t.info.TurnID }
 
-// Owner is who has begun it, or its parent; empty is nobody in particular.
+// Owner returns the identity that began the turn, or its parent; it may be empty.
 func (t *Turn) Owner() string { return t.info.Owner }
 
-// tool finds one as the turn may use it.
+// tool returns a tool as the turn may use it.
 func (t *Turn) tool(name string) (Tool, bool) {
 	tool, ok := t.m.config.Tool(name)
 	if !ok {
@@ -154,7 +154,7 @@ func (t *Turn) tool(name string) (Tool, bool) {
 	return t.viewed(tool)
 }
 
-// hasRoom is why there is no room for what the turn leaves on record.
+// hasRoom returns an error if the journal has no room for the turn's events.
 func (t *Turn) hasRoom() error {
 	if t.room == nil {
 		return nil
@@ -162,7 +162,7 @@ func (t *Turn) hasRoom() error {
 	return t.room()
 }
 
-// viewed is a tool as the turn may use it.
+// viewed returns a tool as the turn may use it.
 func (t *Turn) viewed(tool Tool) (Tool, bool) {
 	if t.view == nil {
 		return tool, true
@@ -170,31 +170,31 @@ func (t *Turn) viewed(tool Tool) (Tool, bool) {
 	return t.view(tool)
 }
 
-// Shows says whether the turn may know of a tool of this name.
+// Shows reports whether Spec.View shows the turn a tool of this name.
 func (t *Turn) Shows(tool string) bool {
 	_, ok := t.viewed(Tool{Name: tool})
 	return ok
 }
 
-// Done is closed when the turn is over and all of its events are out.
+// Done returns a channel that is closed when the turn is over and all its events are out.
 func (t *Turn) Done() <-chan struct{} { return t.done }
 
-// JournalError is why not all of the turn's events are on record, nil if all are. It waits
-// until the turn is over.
+// JournalError waits until the turn is over. It returns nil if all of the turn's events are
+// in the journal, else the reason.
 func (t *Turn) JournalError() error {
 	<-t.done
 	return t.recorded.err
 }
 
-// Abort ends the turn's calls: those that run go through the kill ladder, those
-// not begun get a result that says so. Aborting again for the reason user, while
-// the ladder runs, kills at once; for another reason it changes nothing. Child turns
-// are aborted too. The turn itself goes on until End, but runs nothing any more.
-// Abort waits for no call; of a turn that is over it does nothing.
+// Abort ends the turn's calls: running ones go through the kill ladder, those not
+// begun get a result that says so. A second Abort for the reason user, while the ladder
+// runs, kills at once; for another reason it has no effect. Child turns are aborted
+// too. The turn stays active until End, but runs nothing more. Abort does not wait for
+// calls. After the turn's end it does nothing.
 func (t *Turn) Abort(reason api.Reason) { t.abortAll(reason, reason == api.ReasonUser) }
 
-// AbortOnce is Abort, unless the turn was aborted before: for an end that comes to be
-// told in several ways, and is wished once.
+// AbortOnce is like Abort, but has no effect on a turn that was aborted before. It is
+// for an end that may be reported several times.
 func (t *Turn) AbortOnce(reason api.Reason) { t.abortAll(reason, false) }
 
 // abortAll aborts the turn and its children; a second time only what insists does.
@@ -242,8 +242,8 @@ func eventReason(r api.Reason) api.Reason {
 	return api.ReasonError
 }
 
-// AbortCall ends one call and leaves the turn running; false if it is not, or
-// no longer, under way.
+// AbortCall aborts one call. The turn goes on. found is false if there is no such
+// call in progress.
 func (t *Turn) AbortCall(id string) (found bool) {
 	t.do(func() {
 		if t.batch != nil {
@@ -253,8 +253,8 @@ func (t *Turn) AbortCall(id string) (found bool) {
 	return found
 }
 
-// End ends the turn, after an abort if a batch still runs, and aborts child
-// turns. Its last event is turn_end. It may be called again.
+// End ends the turn and aborts its child turns. If a batch still runs, End aborts it
+// first. The turn's last event is turn_end. End may be called more than once.
 func (t *Turn) End() {
 	for {
 		var wait <-chan struct{}

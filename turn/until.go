@@ -2,11 +2,11 @@ package turn
 
 import "time"
 
-// Until is when the result of a call comes too late: nobody is asked about it for
-// longer, nor does it run on. The zero value is never.
+// Until is a deadline of a call's result: neither the call nor a question about it
+// lasts longer. The zero value means no deadline.
 type Until struct {
 	At time.Time
-	// Why says whose time it is, for the model: "the client waits ...".
+	// Why says whose deadline it is, for the model: "the client waits ...".
 	Why string
 }
 
@@ -17,8 +17,8 @@ const (
 	maxAnswerTime = 5 * time.Second
 )
 
-// cut shortens the wait for a human to what is left; false if it is that short.
-// A wait of no time at all is one of a millisecond.
+// cut shortens the wait for a human to the time left, but not below a millisecond,
+// and reports whether it did.
 func (u Until) cut(wait time.Duration, now time.Time) (left time.Duration, cut bool) {
 	if u.At.IsZero() {
 		return wait, false

@@ -127,8 +127,8 @@ func ordinal(n int) string {
 	return strconv.Itoa(n) + "th"
 }
 
-// Key is equal for calls of the same tool with the same arguments, however these
-// are written.
+// Key returns a hash that is equal for calls of the same tool with equal arguments,
+// whatever their formatting and order of keys.
 func (c Call) Key() [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(c.Tool+"\x00"), canonical(c.Arguments)...))
 }
