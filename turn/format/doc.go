@@ -1,7 +1,6 @@
-// Package format reads the tool calls that a model asked for and writes what
-// goes back to it, in the shapes of the Anthropic Messages API, of OpenAI's
-// Responses and Chat Completions APIs, of MCP and of Gemini. It knows no client:
-// bytes come in, bytes go out.
+// Package format decodes the tool calls in a model's response and encodes their
+// results, in the formats of the Anthropic Messages API, OpenAI's Responses and
+// Chat Completions APIs, MCP and Gemini. It contains no API client.
 //
 //	provider, err := format.Lookup("anthropic")
 //	...
@@ -12,13 +11,12 @@
 // A response is untrusted: its size and nesting are bounded, and a response
 // that cannot be answered (a call without an id, two with the same) is an
 // error. A fault of one call, such as a missing name or arguments that are
-// nested too deep, is that call's Problem and costs the others nothing.
+// nested too deep, is that call's Problem and does not affect the others.
 //
-// [ReadList] reads the same calls without a model's API around them.
+// [ReadList] reads calls from a plain JSON list.
 //
-// A model reads the same of a result everywhere: the result's message, then
+// A result has the same text in all formats, at most 256 KiB: its message, then
 // its content (or, without any, its structured value, or the streams of a
-// command) and the tool's error where that is longer than what the message has of
-// it, as text of at most 256 KiB. A format that has blocks for images
-// gets them beside the text.
+// command), and the tool's error if the message does not quote all of it.
+// Formats with image blocks get images besides the text.
 package format

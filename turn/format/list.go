@@ -14,12 +14,11 @@ import (
 // listKeys are those of a call in a list; _meta is meta by its name in MCP.
 var listKeys = []string{"id", "tool", "arguments", "meta", "_meta"}
 
-// ReadList reads calls that no model's API is around: a JSON list of objects
-// with the keys id, tool, arguments and meta (or _meta), with the limits of a
-// response. Arguments that are missing or null are {}. A call without an id
-// gets one: its number from 1, or where another call has that as its id
-// something longer. A fault of one call is its Problem; so is any other key, as
-// nothing says what it was meant to do.
+// ReadList reads a JSON list of calls: objects with the keys id, tool, arguments
+// and meta (or _meta), within the limits of a response. Missing or null arguments
+// mean {}. A call without an id gets its number from 1, or something longer if
+// another call has that id. A fault of one call is its Problem, and so is an
+// unknown key.
 func ReadList(raw []byte) ([]Call, error) {
 	if !utf8.Valid(raw) {
 		return nil, errors.New("the list is not UTF-8")

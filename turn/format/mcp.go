@@ -110,15 +110,15 @@ func (p mcp) Results(calls []Call, results []*api.Result) ([]byte, error) {
 	}))
 }
 
-// MCPBlock is a content block of MCP: of type text, image, audio, resource or
-// resource_link. Data is that of image, audio and resource.
+// MCPBlock is a content block of MCP, of type text, image, audio, resource or
+// resource_link. Data is set for image, audio and resource.
 type MCPBlock struct {
 	Type, Text, MIMEType, URI, Name string
 	Data                            []byte
 }
 
-// MCPContent is the content that Results gives a result in MCP, for a program
-// that writes the message itself.
+// MCPContent returns the content blocks of a result as in mcp's Results, for
+// programs that encode the message themselves.
 func MCPContent(r *api.Result) []MCPBlock {
 	var list []MCPBlock
 	for _, block := range blocks(render(r, mcpBlock)) {

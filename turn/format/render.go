@@ -24,8 +24,8 @@ const (
 // show makes a format's block of content, or nil where the format has none.
 type show func(api.Content) any
 
-// render makes of a result what a model reads: its message, a blank line, what the
-// tool had to show, and its error where the message has not all of it. There is always something.
+// render returns a result as a model reads it: message, blank line, content, and the
+// tool's error if the message does not quote all of it. It is never empty.
 func render(r *api.Result, as show) []part {
 	w := &writer{show: as, blockBytes: maxBlockBytes}
 	w.lead(r)
@@ -56,8 +56,8 @@ func plain(r *api.Result) string {
 	return string(text)
 }
 
-// Note is what a result's warnings tell the model, as it stands behind the content;
-// empty where they are for operators only.
+// Note returns the note with a result's warnings that follows the content, or "" if all
+// warnings are for operators.
 func Note(r *api.Result) string {
 	list := slices.DeleteFunc(slices.Clone(r.Warnings), func(one string) bool {
 		return slices.Contains(r.Timing.SettingsWarnings, one)

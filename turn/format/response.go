@@ -19,9 +19,9 @@ const (
 	maxDepth = 256
 )
 
-// LimitError says that something is too large to be read.
+// LimitError reports a response that exceeds a limit.
 type LimitError struct {
-	// What is counted: bytes, or levels of nesting.
+	// What is the unit of the limit: bytes, or levels of nesting.
 	What  string
 	Limit int
 }
