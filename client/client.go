@@ -19,16 +19,16 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// Options of a Client. Either Socket or URL must be set.
+// Options configure a Client. Either Socket or URL must be set.
 type Options struct {
 	// Socket is the path of the daemon's unix socket.
 	Socket string
-	// URL is the daemon's address on TCP, such as http://127.0.0.1:7070, and Token what
-	// toolhost token create has printed, or the content of the daemon's token file.
-	// Without https only loopback is possible: a token must not go through a network
+	// URL is the daemon's address on TCP, such as http://127.0.0.1:7070. Token is the
+	// output of toolhost token create, or the content of the daemon's token file. A URL
+	// without https must be of loopback, because a token must not be sent over a network
 	// unencrypted.
 	URL, Token string
-	// TLS is used for an https URL; nil is the system's.
+	// TLS is used for an https URL; nil means the system's configuration.
 	TLS *tls.Config
 }
 
@@ -38,11 +38,11 @@ type Client struct {
 	http        *http.Client
 }
 
-// connectTimeout bounds the wait for a daemon that is there but does not take
-// connections. Answers have no limit: a batch takes its time, and ctx ends it.
+// connectTimeout bounds the wait for a daemon that does not accept connections.
+// Responses have no timeout: a batch may take long, and ctx ends it.
 const connectTimeout = 10 * time.Second
 
-// New makes a client; it does not connect yet.
+// New returns a Client. It does not connect.
 func New(o Options) (*Client, error) {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSClientConfig: o.TLS, TLSHandshakeTimeout: connectTimeout}
@@ -81,10 +81,10 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// Close closes the connections that are idle.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// endpoint makes a path of its parts, which may hold anything.
+// endpoint joins the parts of a path, and escapes them.
 func endpoint(parts ...string) string {
 	for i, part := range parts {
 		if i%2 == 1 {
@@ -94,8 +94,8 @@ func endpoint(parts ...string) string {
 	return strings.Join(parts, "")
 }
 
-// send sends a request and returns its answer if that is not an error. A nil body
-// means none.
+// send sends a request, without a body if that is nil, and returns its response. An
+// error response is an error.
 func (c *Client) send(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
@@ -132,7 +132,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any, header
 	return response, nil
 }
 
-// unreachable says it in the words of somebody who looks for a daemon.
+// unreachable explains a failed connection to a user who expects a daemon.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -146,7 +146,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("cannot reach the daemon: %w", err)
 }
 
-// isLost says whether the daemon was there when a request was begun, and gave no answer.
+// isLost reports whether a request reached the daemon but got no response.
 func isLost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
@@ -166,13 +166,13 @@ func readError(response *http.Response) error {
 	return &failure.Error
 }
 
-// ask is call for an answer of one type.
+// ask is call with a typed response.
 func ask[T any](ctx context.Context, c *Client, method, path string, body any) (answer T, err error) {
 	err = c.call(ctx, method, path, body, &answer)
 	return answer, err
 }
 
-// call sends a request and reads its JSON into out, unless that is nil.
+// call sends a request and decodes the response into out, unless out is nil.
 func (c *Client) call(ctx context.Context, method, path string, body, out any) error {
 	response, err := c.send(ctx, method, path, body, nil)
 	if err != nil {

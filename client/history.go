@@ -39,21 +39,21 @@ func query(f api.Filter) string {
 	return "?" + values.Encode()
 }
 
-// PastTurns lists turns on record, the last started first.
+// PastTurns lists turns in the history, the last started first.
 func (c *Client) PastTurns(ctx context.Context, f api.Filter) ([]api.TurnSummary, error) {
 	var list api.TurnSummaries
 	err := c.call(ctx, http.MethodGet, "/api/history/turns"+query(f), nil, &list)
 	return list.Turns, err
 }
 
-// PastCalls lists calls on record, the last queued first.
+// PastCalls lists calls in the history, the last queued first.
 func (c *Client) PastCalls(ctx context.Context, f api.Filter) ([]api.CallSummary, error) {
 	var list api.CallSummaries
 	err := c.call(ctx, http.MethodGet, "/api/history/calls"+query(f), nil, &list)
 	return list.Calls, err
 }
 
-// PastResult is the result of a call on record.
+// PastResult returns the result of a call in the history.
 func (c *Client) PastResult(ctx context.Context, turnID, callID string) (*api.Result, error) {
 	r := &api.Result{}
 	if err := c.call(ctx, http.MethodGet, endpoint("/api/history/turns/", turnID, "/calls/", callID), nil, r); err != nil {
@@ -63,8 +63,8 @@ func (c *Client) PastResult(ctx context.Context, turnID, callID string) (*api.Re
 	return r, nil
 }
 
-// Replay shows a turn's events exactly as they were shown, those with a seq
-// over after, until show returns false or there are no more.
+// Replay calls show with a turn's recorded events whose seq is greater than after,
+// exactly as they were first shown, until show returns false or there are no more.
 func (c *Client) Replay(ctx context.Context, turnID string, after int64, show func(api.Record) bool) error {
 	path := endpoint("/api/history/turns/", turnID, "/events")
 	if after > 0 {

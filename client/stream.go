@@ -15,8 +15,8 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// Stream is a turn's events, as they happen. It is for one goroutine, but for
-// Close.
+// Stream is the stream of a turn's events, as they happen. Only Close is safe for
+// concurrent use.
 type Stream struct {
 	ctx  context.Context
 	body io.ReadCloser
@@ -42,16 +42,16 @@ func (c *Client) open(ctx context.Context, method, path string, body any, after 
 	return &Stream{ctx: ctx, body: response.Body, in: bufio.NewReader(response.Body)}, nil
 }
 
-// Open begins a turn that lives as long as its stream: closing that, or the
-// end of this process, aborts the turn and ends it. The first event names the
-// turn.
+// Open begins a turn that lives as long as its stream: closing the stream, or the
+// end of this process, aborts and ends the turn. The first event has the turn's
+// ID.
 func (c *Client) Open(ctx context.Context, spec api.TurnSpec) (*Stream, error) {
 	return c.open(ctx, http.MethodPost, "/api/turns", spec, 0)
 }
 
-// Next waits for the next event. It returns io.EOF after the last one of the
-// turn, and another error if the stream broke off: an *api.Error where the daemon
-// cannot read the rest.
+// Next waits for the next event. It returns io.EOF after the turn's last event.
+// Any other error means that the stream is incomplete; it is an *api.Error if the
+// daemon cannot read the rest.
 func (s *Stream) Next() (api.Record, error) {
 	frame, err := s.frame()
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Stream) Next() (api.Record, error) {
 	return frame.event()
 }
 
-// Close ends the stream; a Next that waits returns an error.
+// Close closes the stream. A blocked Next returns an error.
 func (s *Stream) Close() error { return s.body.Close() }
 
 // frame is one server-sent event.
@@ -69,7 +69,7 @@ type frame struct {
 	data []byte
 }
 
-// frame reads the next one that holds data (WHATWG HTML, 9.2.6).
+// frame reads the next frame with data (WHATWG HTML, 9.2.6).
 func (s *Stream) frame() (f frame, err error) {
 	for {
 		line, err := s.line(maxFrameBytes - len(f.data))
@@ -93,7 +93,7 @@ func (s *Stream) frame() (f frame, err error) {
 	}
 }
 
-// line reads one, of a bounded length.
+// line reads one line, of at most limit bytes.
 func (s *Stream) line(limit int) ([]byte, error) {
 	var line []byte
 	for {
@@ -148,11 +148,11 @@ func (f frame) failure() error {
 // retryAfter is how long Watch waits before it connects again.
 const retryAfter = 500 * time.Millisecond
 
-// Watch shows a turn's events with a seq over after, 0 for all, in order and
-// each once, until the turn is over (nil), show returns false (nil), or ctx
-// ends (its cause). It connects again where the connection breaks, and goes on
-// where it was; the first one must come about. When the daemon says that the turn
-// is neither active nor on record, or that the rest cannot be read, that is an *api.Error.
+// Watch calls show with a turn's events whose seq is greater than after, 0 for all,
+// in order and each once. It returns nil when the turn is over or show returns false,
+// and ctx's cause when ctx ends. If the connection breaks, Watch reconnects and
+// resumes; it fails only if the first connection does. The error is an *api.Error if
+// the turn is unknown to the daemon, or its remaining events cannot be read.
 func (c *Client) Watch(ctx context.Context, turnID string, after int64, show func(api.Record) bool) error {
 	for connected := false; ; {
 		s, err := c.open(ctx, http.MethodGet, endpoint("/api/turns/", turnID, "/events"), nil, after)
@@ -174,8 +174,8 @@ func (c *Client) Watch(ctx context.Context, turnID string, after int64, show fun
 	}
 }
 
-// watchOnce shows what one connection brings. It is over if another one would
-// bring no more.
+// watchOnce shows the events of one connection. over means that another connection
+// would not have more.
 func (c *Client) watchOnce(ctx context.Context, s *Stream, turnID string, after *int64, show func(api.Record) bool) (over bool, err error) {
 	defer s.Close()
 	for none := true; ; none = false {
@@ -194,8 +194,8 @@ func (c *Client) watchOnce(ctx context.Context, s *Stream, turnID string, after 
 	}
 }
 
-// isOver says whether a turn is over whose stream has ended without a word: there may be
-// nothing behind its last event, or no turn_end on record.
+// isOver reports whether a turn is over whose stream ended without an event: the reader may
+// have had the last one already, or the journal lacks turn_end.
 func (c *Client) isOver(ctx context.Context, turnID string) bool {
 	_, err := c.Turn(ctx, turnID)
 	refused, is := errors.AsType[*api.Error](err)
