@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Layer says who asks for a timeout. Of several, the highest that asks decides:
-// call, client, global, standard.
+// Layer says who asks for a timeout. The highest layer that asks decides: call,
+// client, global, standard.
 type Layer string
 
 const (
-	// LayerCall is one call: the host's own wish for it, or the model's.
+	// LayerCall is one call: the host or the model asks.
 	LayerCall Layer = "call"
-	// LayerClient is the client that makes the calls, as its constructor was told.
+	// LayerClient is the configuration of the client that makes the calls.
 	LayerClient Layer = "client"
 	// LayerGlobal is the operator: config file, environment, command line.
 	LayerGlobal Layer = "global"
-	// LayerStandard is the profile itself. Nobody asks in it.
+	// LayerStandard is the profile's default. No Ask has it.
 	LayerStandard Layer = "standard"
-	// LayerHint is the tool's own hint. It is heard only where no other layer asks
-	// for a timeout, and then decides instead of the profile's default.
+	// LayerHint is the tool's own hint. If no other layer asks for a timeout, it
+	// replaces the profile's default.
 	LayerHint Layer = "hint"
 )
 
@@ -36,35 +36,35 @@ const (
 	RankFlag                    // a command-line flag
 )
 
-// Ask is what one layer wants. Of two asks with the same layer and rank, the
+// Ask is the request of one layer. Of two asks with the same layer and rank, the
 // later one in the list counts, as with repeated flags.
 type Ask struct {
-	// Layer says who asks. An Ask of no known layer is put aside with a warning.
+	// Layer says who asks. An Ask of an unknown layer is ignored with a warning.
 	Layer Layer
 	// Rank places the Ask within LayerGlobal; default RankProfile.
 	Rank Rank
-	// Timeout is the value asked for. 0 and [Infinite] ask for no timeout at all,
-	// which only a tool's entry of the operator's may have. Unless TimeoutUnset is
-	// true, the zero value is such a 0.
+	// Timeout is the timeout asked for. 0 and [Infinite] ask for no timeout, which
+	// only the operator's entry for a tool may do. A zero Ask therefore asks for no
+	// timeout, unless TimeoutUnset is set.
 	Timeout time.Duration
 	// TimeoutUnset is for an Ask that only sets Min, Max or Soft.
 	TimeoutUnset bool
-	// Min and Max move the bounds if the operator sets them; 0 or less moves nothing,
-	// and neither can be infinite. A call or a client may only lower Max, down to the
-	// minimum, and that bounds the timeout from every source; its Min, and both of a
-	// hint, are not heard.
+	// Min and Max are the operator's bounds; 0 or less leaves a bound unchanged, and
+	// neither can be infinite. A call or a client may only lower Max, down to the
+	// minimum, which bounds the timeout from every source; its Min, and both bounds of
+	// a hint, are ignored.
 	Min, Max time.Duration
-	// Left says that Max is what is left of a timeout that was settled before: it holds
-	// below the minimum, too, and without a warning.
+	// Left is set if Max is the rest of a timeout that was resolved before: it applies
+	// even below the minimum, and without a warning.
 	Left bool
-	// Soft is the soft budget asked for; 0 or less asks for none. It is chosen
-	// apart from the timeout, by the same precedence.
+	// Soft is the soft budget asked for; 0 or less asks for none. It is resolved
+	// separately from the timeout, by the same precedence.
 	Soft time.Duration
 	// Detail says where the value stands: "--timeout", "toolhost.yaml:12".
 	Detail string
 }
 
-// height orders layers; 0 is for those that cannot ask.
+// height orders layers; it is 0 for layers that cannot ask.
 func (a Ask) height() int {
 	switch a.Layer {
 	case LayerHint:

@@ -2,25 +2,25 @@ package budget
 
 import "time"
 
-// Reasons that [Clock.Next] gives. All but ReasonSoft end the call.
+// Reasons returned by [Clock.Next]. All but ReasonSoft end the call.
 const (
-	ReasonSoft     = "soft"     // the soft budget has passed: tell, and let it run
+	ReasonSoft     = "soft"     // the soft budget: report it, and let the call run
 	ReasonDeadline = "deadline" // the timeout
 	ReasonTotal    = "total"    // Stream.Total
 	ReasonIdle     = "idle"     // Stream.Initial or Stream.Gap
 )
 
-// ClockSpec says what a [Clock] watches. Timeout and Soft are those in force, as in
-// a [Resolution]; a Timeout of 0 or less is due at once, for a call must be bounded
-// on purpose to be unbounded. Soft goes through [Soft], so 0 means the default.
+// ClockSpec configures a [Clock]. Timeout and Soft are those in force, as in a
+// [Resolution]. A Timeout of 0 or less is due at once, so that a call is unbounded only
+// by an explicit [Infinite]. Soft is passed to the function [Soft]: 0 means the default.
 type ClockSpec struct {
 	Timeout, Soft time.Duration
 	Stream        Stream
 }
 
-// Clock holds all of one call's deadlines. It runs from admission, start-up
-// included, and stands still while the call waits for a human. It doesn't tick:
-// its owner tells it what happened and when, and asks what is due next.
+// Clock holds the deadlines of one call. It runs from admission, including the
+// start, and stops while the call waits for a human. It does not tick: its owner
+// reports what happened and when, and asks what is due next.
 //
 // A time before admission counts as admission, and an older message never brings a
 // deadline forward. A Clock is a value, a copy is independent of it, and it is not
@@ -40,15 +40,15 @@ type Clock struct {
 	isStarted, messages, overran bool
 }
 
-// NewClock gives a Clock that has been running since admitted.
+// NewClock returns a Clock that has been running since admitted.
 func NewClock(admitted time.Time, spec ClockSpec) Clock {
 	spec.Timeout = max(spec.Timeout, 0)
 	spec.Soft = Soft(spec.Soft, spec.Timeout)
 	return Clock{spec: spec, admitted: admitted}
 }
 
-// Started says that the tool has been asked to work: the stream policy begins. Only
-// the first time counts.
+// Started reports that the tool was told to work: the stream policy begins. Later
+// calls have no effect.
 func (c *Clock) Started(now time.Time) {
 	if c.isStarted {
 		return
@@ -58,25 +58,25 @@ func (c *Clock) Started(now time.Time) {
 	c.lastSign = c.started
 }
 
-// Message says that the tool has sent something of its own accord other than a
-// heartbeat: content, progress, a log line.
+// Message reports that the tool has sent content, progress or a log line, anything
+// but a heartbeat.
 func (c *Clock) Message(now time.Time) {
 	c.Heartbeat(now)
 	c.messages = true
 }
 
-// Heartbeat says that the tool has sent a sign of life and nothing else. It resets
-// the gap, never the initial time, the total or the timeout.
+// Heartbeat reports a heartbeat of the tool. It resets the gap, but not the initial
+// time, the total or the timeout.
 func (c *Clock) Heartbeat(now time.Time) {
 	c.Started(now)
 	c.lastSign = max(c.lastSign, c.Elapsed(now))
 }
 
-// Overran says that the owner has seen to the soft budget; it isn't due any more.
+// Overran reports that the owner has handled the soft budget, which is then no longer due.
 func (c *Clock) Overran() { c.overran = true }
 
-// Paused says that the call begins to wait for a human. Waits may overlap: the
-// clock stands still until as many have ended.
+// Paused reports that the call begins to wait for a human. Waits may overlap: the
+// clock stops until all of them have ended.
 func (c *Clock) Paused(now time.Time) {
 	if c.waits == 0 {
 		c.frozen = c.Elapsed(now)
@@ -84,7 +84,7 @@ func (c *Clock) Paused(now time.Time) {
 	c.waits++
 }
 
-// Resumed says that a human wait is over. Without one it does nothing.
+// Resumed reports that a human wait is over. Without one it does nothing.
 func (c *Clock) Resumed(now time.Time) {
 	if c.waits == 0 {
 		return
@@ -95,7 +95,7 @@ func (c *Clock) Resumed(now time.Time) {
 	c.waits--
 }
 
-// Elapsed is the running time: since admission, less human waits.
+// Elapsed returns the running time: since admission, less human waits.
 func (c *Clock) Elapsed(now time.Time) time.Duration {
 	if c.waits > 0 {
 		return c.frozen
@@ -103,7 +103,7 @@ func (c *Clock) Elapsed(now time.Time) time.Duration {
 	return max(c.age(now)-c.waited, 0)
 }
 
-// HumanWait is the time that the call has waited for humans; overlapping waits
+// HumanWait returns the time that the call has waited for humans; overlapping waits
 // count once.
 func (c *Clock) HumanWait(now time.Time) time.Duration {
 	if c.waits == 0 {
@@ -115,8 +115,8 @@ func (c *Clock) HumanWait(now time.Time) time.Duration {
 // age is the real time since admission. The lower bound keeps sums from overflowing.
 func (c *Clock) age(now time.Time) time.Duration { return max(now.Sub(c.admitted), 0) }
 
-// Remaining is the running time left until the timeout or the stream's total, at
-// least 0, or [Infinite].
+// Remaining returns the running time left until the timeout or the stream's total,
+// at least 0, or [Infinite].
 func (c *Clock) Remaining(now time.Time) time.Duration {
 	end := c.endAfter()
 	if end == Infinite {
@@ -125,18 +125,18 @@ func (c *Clock) Remaining(now time.Time) time.Duration {
 	return max(end-c.Elapsed(now), 0)
 }
 
-// Silence is how long the tool may be silent at present, or [Infinite].
+// Silence returns how long the tool may now be silent, or [Infinite].
 func (c *Clock) Silence() time.Duration { return c.spec.Stream.silence(c.messages) }
 
-// Deadline is when the call must end whatever it streams, provided that no human
-// wait follows. ok is false if it need not end, or during a human wait.
+// Deadline returns when the call must end whatever it streams, unless human waits
+// follow. ok is false if there is no deadline, or during a human wait.
 func (c *Clock) Deadline() (deadline time.Time, ok bool) {
 	return c.at(c.endAfter())
 }
 
-// Next is the earliest deadline and its reason, past ones included until their
-// owner has acted. Of equal ones the soft budget comes first and idleness last. ok
-// is false if nothing is due ever, or during a human wait.
+// Next returns the earliest deadline and its reason, including past ones that the
+// owner has not handled. Of equal ones the soft budget comes first and idleness
+// last. ok is false if nothing will be due, or during a human wait.
 func (c *Clock) Next() (deadline time.Time, reason string, ok bool) {
 	after, reason := c.nextAfter()
 	deadline, ok = c.at(after)
@@ -146,8 +146,8 @@ func (c *Clock) Next() (deadline time.Time, reason string, ok bool) {
 	return deadline, reason, true
 }
 
-// Soft is when the soft budget passes; ok is false if its owner has seen to that,
-// without a soft budget, and during a human wait.
+// Soft returns when the soft budget passes. ok is false without a soft budget, once
+// the owner has handled it (see [Clock.Overran]), and during a human wait.
 func (c *Clock) Soft() (at time.Time, ok bool) {
 	if c.overran {
 		return time.Time{}, false
@@ -155,8 +155,8 @@ func (c *Clock) Soft() (at time.Time, ok bool) {
 	return c.at(c.spec.Soft)
 }
 
-// Due is the reason of [Clock.Next] if its deadline has come. After ReasonSoft,
-// call [Clock.Overran] and ask again.
+// Due returns the reason of [Clock.Next] if its deadline has passed. After
+// ReasonSoft, call [Clock.Overran] and Due again.
 func (c *Clock) Due(now time.Time) (reason string, ok bool) {
 	after, reason := c.nextAfter()
 	if c.waits > 0 || after == Infinite || c.Elapsed(now) < after {
@@ -190,7 +190,7 @@ func (c *Clock) endAfter() time.Duration {
 	return min(c.spec.Timeout, c.spec.Stream.totalAfter(c.started))
 }
 
-// at turns running time into a point in time, if the clock runs on to it.
+// at converts running time to a point in time, if the clock does not stop before it.
 func (c *Clock) at(after time.Duration) (time.Time, bool) {
 	if c.waits > 0 || after == Infinite {
 		return time.Time{}, false

@@ -8,15 +8,15 @@ import (
 	"github.com/toolhost/toolhost/internal/lazy"
 )
 
-// Infinite is the timeout that never ends. It is a marker and not a length of
-// time: show it with [Format] and put it on a wire with [Milliseconds], never as
-// a number of nanoseconds.
+// Infinite is the timeout that never expires. It is a marker, not a length of
+// time: show it with [Format] and encode it with [Milliseconds], never as a
+// number of nanoseconds.
 const Infinite time.Duration = math.MaxInt64
 
 const infiniteWord = "infinite"
 
-// MeansNoLimit reports whether people may write word for no limit at all. None of
-// these words is a timeout: [Infinite] has one of its own.
+// MeansNoLimit reports whether word is one that people may write for no limit. Such
+// words are not timeouts: see [MeansInfinite].
 func MeansNoLimit(word string) bool {
 	switch strings.ToLower(strings.TrimSpace(word)) {
 	case "none", "never", "no", "off", "unlimited", "inf", "forever", "disabled", "false", "null":
@@ -25,20 +25,20 @@ func MeansNoLimit(word string) bool {
 	return false
 }
 
-// MeansInfinite reports whether word is the one for [Infinite], or systemd's.
+// MeansInfinite reports whether word means [Infinite]: toolhost's word, or systemd's.
 func MeansInfinite(word string) bool {
 	word = strings.ToLower(strings.TrimSpace(word))
 	return word == infiniteWord || word == "infinity"
 }
 
-// LongestDuration is the most that a duration can be, in whole hours; some 292 years.
+// LongestDuration is the longest duration in whole hours, some 292 years.
 const LongestDuration = "2562047h"
 
-// withUnits is a duration as Go writes it, of whatever length.
+// withUnits matches a duration in Go's notation, of any length.
 var withUnits = lazy.Regexp(`^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
 
-// IsTooLong reports whether text is a duration with units, but longer than
-// [LongestDuration] and some minutes.
+// IsTooLong reports whether text is a duration with units, but too long for a
+// time.Duration (some minutes more than [LongestDuration]).
 func IsTooLong(text string) bool {
 	if !withUnits().MatchString(text) {
 		return false
@@ -47,8 +47,8 @@ func IsTooLong(text string) bool {
 	return err != nil
 }
 
-// Format writes d for people: "infinite" for [Infinite], otherwise Go's notation
-// without empty units at the end ("2m", not "2m0s"). [Parse] reads it back.
+// Format formats d for people: "infinite" for [Infinite], otherwise Go's notation
+// without zero units at the end ("2m", not "2m0s").
 func Format(d time.Duration) string {
 	if d == Infinite {
 		return infiniteWord
@@ -63,9 +63,9 @@ func Format(d time.Duration) string {
 	return s
 }
 
-// Milliseconds gives d for a wire, in whole milliseconds. [Infinite] becomes 0,
-// as wires spell it; any other duration is rounded away from zero, so that a
-// short one never turns into 0.
+// Milliseconds returns d in whole milliseconds, for encoding. [Infinite] becomes 0;
+// any other duration is rounded away from zero, so that a short one does not become
+// 0.
 func Milliseconds(d time.Duration) int64 {
 	if d == Infinite {
 		return 0
@@ -80,7 +80,7 @@ func Milliseconds(d time.Duration) int64 {
 	return int64(ms)
 }
 
-// add sums two durations of zero or more; what doesn't fit is Infinite.
+// add sums two durations of zero or more; on overflow it returns Infinite.
 func add(a, b time.Duration) time.Duration {
 	if a > Infinite-b {
 		return Infinite

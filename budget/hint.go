@@ -29,21 +29,20 @@ const (
 
 // ModelHint is the timeout that a model asks for in one call.
 type ModelHint struct {
-	// Found is true if there is one that can be read. It can still be out of bounds.
+	// Found is set if there is a readable hint. It may still be out of bounds.
 	Found bool
-	// Timeout is its value; one that is too large for a time.Duration is the longest
-	// whole number of hours that fits.
+	// Timeout is its value, or LongestDuration if that is too large for a
+	// time.Duration.
 	Timeout time.Duration
-	// Detail says where it stood: "argument timeout_ms", "_meta dev.toolhost/timeoutMs".
+	// Detail says where it was: "argument timeout_ms", "_meta dev.toolhost/timeoutMs".
 	Detail string
-	// Meta is the _meta object that was taken out of the arguments; nil if none was.
+	// Meta is the _meta object removed from the arguments, or nil.
 	Meta json.RawMessage
-	// Warnings holds a line for each hint that was not used, to be given back to the
-	// model.
+	// Warnings has a line for each hint that was not used, for the model.
 	Warnings []string
 }
 
-// Asks gives the hint to [Resolve]: one Ask of the call layer, or none.
+// Asks returns the hint for [Resolve]: one Ask of the call layer, or none.
 func (h ModelHint) Asks() []Ask {
 	if !h.Found {
 		return nil
@@ -53,18 +52,17 @@ func (h ModelHint) Asks() []Ask {
 
 // Hint finds the timeout that a model asks for, in whole milliseconds: in the
 // argument that the tool declared as its timeout (declaredArg; "" for none), or in
-// _meta under [MetaKey] or plain "timeout". meta is the _meta beside the arguments;
-// models put one inside of them as well. The first of these that can be read is the
-// hint: argument, MetaKey beside, MetaKey inside, the same with the key's old name, "timeout" beside, "timeout" inside.
-// null is not a hint. A value that is not a whole number, or that differs from the hint,
-// is left unused with a warning.
+// _meta under [MetaKey] or plain "timeout". meta is the _meta besides the arguments;
+// models put one inside of them as well. The first readable value in this order is
+// the hint: argument, MetaKey in meta, MetaKey inside, the same with the key's old name,
+// "timeout" in meta, "timeout" inside. null is not a hint. A value that is not a whole
+// number, or that differs from the hint, is ignored with a warning.
 //
-// rest is the arguments to validate and send. A _meta object is taken out of them;
-// all other members, the declared argument too, keep their bytes. Without one, rest
-// is arguments itself. Of repeated keys the last counts, for reading them; repeated
-// _meta objects are all taken out, others are left as they are.
+// rest is the arguments to validate and send: without a _meta object, and otherwise
+// unchanged, including the declared argument. Of repeated keys the last is read;
+// repeated _meta objects are all removed, other repeated keys stay.
 //
-// err says that arguments or meta is not a JSON object; rest is then arguments.
+// The error says that arguments or meta is not a JSON object; rest is then arguments.
 // Missing and null ones count as empty.
 func Hint(arguments, meta json.RawMessage, declaredArg string) (hint ModelHint, rest json.RawMessage, err error) {
 	args, err := members(arguments)
@@ -87,10 +85,10 @@ func Hint(arguments, meta json.RawMessage, declaredArg string) (hint ModelHint, 
 	return hint, join(args), nil
 }
 
-// SoftHint finds the soft budget that a host asks for in the _meta beside the arguments,
-// under [SoftMetaKey], in whole milliseconds as those of [Hint]: one Ask, or none. null
-// and 0 ask for nothing; a value that is not a number, or is negative, is left unused
-// with a warning. A meta that is not a JSON object is for Hint to refuse.
+// SoftHint finds the soft budget that a host asks for in the _meta besides the arguments,
+// under [SoftMetaKey], in whole milliseconds as for [Hint]: one Ask, or none. null and 0
+// ask for none. A value that is negative or not a number is ignored with a warning. A meta
+// that is not a JSON object is ignored: Hint refuses it.
 func SoftHint(meta json.RawMessage) (asks []Ask, warnings []string) {
 	list, err := members(meta)
 	key := SoftMetaKey

@@ -22,17 +22,17 @@ const (
 	HITLEscalate        = "hitl_escalate"
 )
 
-// Profile says how long one kind of operation may take. The zero Profile stands
-// for the standard one of [ToolCall].
+// Profile says how long one kind of operation may take. The zero Profile means
+// the standard profile [ToolCall].
 type Profile struct {
 	// Name appears in results, metrics and warnings.
 	Name string
-	// Default is in force where nobody asks for anything.
+	// Default is the timeout if nobody asks for one.
 	Default time.Duration
-	// Min and Max bound what may be asked for. Both are finite and positive.
+	// Min and Max bound the timeouts asked for. Both are finite and positive.
 	Min, Max time.Duration
-	// InfiniteAllowed lets a tool's entry in the operator's config, and nothing
-	// else, lift the timeout.
+	// InfiniteAllowed lets the operator's entry for a tool, and nothing else,
+	// turn the timeout off.
 	InfiniteAllowed bool
 }
 
@@ -67,7 +67,7 @@ const (
 	Questionnaire = "questionnaire"
 )
 
-// MaxHumanWait is the ceiling of every interaction.
+// MaxHumanWait is the greatest timeout of an interaction.
 const MaxHumanWait = time.Hour
 
 // interactions are those of humans. The default of a device code holds for none:
@@ -82,21 +82,21 @@ var interactions = []Profile{
 	profile("roots", 10_000, 1, 3_600_000, false),
 }
 
-// Interactions gives a copy of the profiles of interactions, an escalation's among
-// them. They always end.
+// Interactions returns a copy of the profiles of interactions, including [HITLEscalate].
+// None allows an infinite timeout.
 func Interactions() []Profile {
 	escalation, _ := Standard(HITLEscalate)
 	escalation.InfiniteAllowed = false
 	return append(slices.Clone(interactions), escalation)
 }
 
-// Interaction finds the profile of an interaction by its name.
+// Interaction returns the profile of an interaction by its name.
 func Interaction(name string) (Profile, bool) { return find(Interactions(), name) }
 
-// Profiles gives a copy of the standard profiles, always in the same order.
+// Profiles returns a copy of the standard profiles, always in the same order.
 func Profiles() []Profile { return slices.Clone(standard) }
 
-// Standard finds a standard profile by its name.
+// Standard returns a standard profile by its name.
 func Standard(name string) (Profile, bool) { return find(standard, name) }
 
 func find(profiles []Profile, name string) (Profile, bool) {
@@ -107,7 +107,7 @@ func find(profiles []Profile, name string) (Profile, bool) {
 	return profiles[i], true
 }
 
-// Validate says what is wrong with a profile of a host's own: it needs a name and
+// Validate returns an error unless the profile has a name and
 // 0 < Min <= Default <= Max < Infinite.
 func (p Profile) Validate() error {
 	switch {

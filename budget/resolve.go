@@ -9,30 +9,30 @@ import (
 type Resolution struct {
 	// Profile is the name of the profile used.
 	Profile string
-	// Requested is what the highest layer that asked has asked for, before any
+	// Requested is the timeout that the highest layer asked for, before any
 	// clamping; nil if nobody asked.
 	Requested *time.Duration
-	// Timeout is in force: between Min and Max, or [Infinite].
+	// Timeout is the timeout in force: between Min and Max, or [Infinite].
 	Timeout time.Duration
 	// SoftBudget is the soft budget in force, never longer than Timeout.
 	SoftBudget time.Duration
 	// Min and Max are the bounds in force.
 	Min, Max time.Duration
-	// Source is the layer whose word decided, and SourceDetail where it stands.
-	// Where a bound decided over a default that nobody asked for, it is the bound's.
+	// Source is the layer that decided, and SourceDetail the place of its setting.
+	// If a bound replaced the default, it is the layer of the bound.
 	Source       Layer
 	SourceDetail string
-	// Clamped is true if the timeout is not what the highest layer asked for, or not
+	// Clamped is set if the timeout is not what the highest layer asked for, or not
 	// the default because a client leaves less; Warnings then says why.
 	Clamped bool
-	// Warnings holds one line for each value that became another one; nil if none did.
+	// Warnings has one line for each value that was changed.
 	Warnings []string
-	// Settings are those of Warnings that no ask of the call's own has brought about:
-	// they are for the operator.
+	// Settings are those of Warnings that the call itself did not cause. They are for
+	// the operator.
 	Settings []string
 }
 
-// Within is the timeout of a call that has no more than left, by the word of a client.
+// Within returns r with its timeout lowered to left, on behalf of a client.
 func (r Resolution) Within(left time.Duration, detail string) Resolution {
 	if left >= r.Timeout {
 		return r
@@ -42,19 +42,18 @@ func (r Resolution) Within(left time.Duration, detail string) Resolution {
 	return r
 }
 
-// Resolve settles a call's timeout between all that ask, under these rules:
+// Resolve computes a call's timeout from all asks, by these rules:
 //
 //   - The highest layer that asks decides, and within the global layer the
 //     highest rank.
-//   - A timeout below the minimum, negative ones too, becomes the minimum; one
+//   - A timeout below the minimum, even a negative one, becomes the minimum; one
 //     above the maximum becomes the maximum; both with a warning.
-//   - Only a tool's entry of the operator's, in a profile that allows it, makes a
-//     timeout infinite, by [Infinite] or 0. Anywhere else a 0 is put aside with a
-//     warning for what would hold without it, the default, and Infinite becomes the
-//     maximum.
+//   - Only the operator's entry for a tool, in a profile that allows it, makes a
+//     timeout infinite, by [Infinite] or 0. Anywhere else 0 is ignored with a
+//     warning, so that the next layer decides, and Infinite becomes the maximum.
 //   - The operator's timeout moves bounds that no setting of the same or a higher
-//     rank has set: `--timeout 300ms` is 300 ms, and then also the minimum for a
-//     call's own ask.
+//     rank has set: with `--timeout 300ms` the timeout is 300 ms, which is then also
+//     the minimum for a call's own ask.
 //
 // It cannot fail. A Profile that [Profile.Validate] refuses is replaced by the
 // standard one of [ToolCall], with a warning.
