@@ -8,32 +8,31 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// Retry says whether and when a host should call again after a failure: exponential
-// backoff with jitter, within limits. The zero Retry is useful. It is data and may
-// be shared.
+// Retry is a retry policy: exponential backoff with jitter, within limits. The zero
+// Retry is usable. It is plain data and may be shared.
 type Retry struct {
-	// Attempts is the most calls made in all, the first included; default 3. 1 turns
+	// Attempts is the greatest number of calls, including the first; default 3. 1 turns
 	// retrying off.
 	Attempts int
 	// Initial is the wait before the second attempt, before jitter; default 200ms.
 	Initial time.Duration
 	// Max bounds each wait; default 10s.
 	Max time.Duration
-	// Multiplier lengthens each wait over the one before; default 2, also for values
+	// Multiplier is the ratio of each wait to the one before; default 2, also for values
 	// under 1.
 	Multiplier float64
 	// Jitter is the share of each wait that is random, from 0 to 1, so that hosts
-	// which failed together don't return together; default 0.5. [NoJitter] turns it off.
+	// which failed together do not retry together; default 0.5. [NoJitter] turns it off.
 	Jitter float64
-	// AttemptTimeout shortens the timeout of each attempt; 0 leaves it as asked.
+	// AttemptTimeout bounds the timeout of each attempt; 0 means no bound.
 	AttemptTimeout time.Duration
-	// Total bounds all attempts and waits together; 0 for no bound.
+	// Total bounds all attempts and waits together; 0 means no bound.
 	Total time.Duration
-	// Budget is shared by calls that should not overload one host together; nil for none.
+	// Budget, if not nil, is shared by calls that together should not overload a host.
 	Budget *RetryBudget
 }
 
-// NoJitter is for [Retry.Jitter], where 0 means the default.
+// NoJitter, as a [Retry.Jitter], turns jitter off; 0 means the default.
 const NoJitter = -1.0
 
 const (
@@ -48,16 +47,16 @@ const (
 type Failure struct {
 	// Attempt counts the calls made so far: 1 after the first.
 	Attempt int
-	// Retryable is the result's own advice. Without it nothing is tried again, since
+	// Retryable is that of the call's result. If it is false there is no retry, since
 	// the tool may have had effects.
 	Retryable bool
 	// Elapsed is the time since the first attempt began.
 	Elapsed time.Duration
 }
 
-// Next gives the wait before another attempt; ok is false if there should be none.
-// random gives numbers in [0, 1), as math/rand/v2.Float64 does. Where Budget is
-// set, a wait given has taken a token from it.
+// Next returns the wait before another attempt; ok is false if there should be none.
+// random returns numbers in [0, 1), like math/rand/v2.Float64. If Budget is set and ok
+// is true, Next has taken a token from it.
 func (r Retry) Next(f Failure, random func() float64) (wait time.Duration, ok bool) {
 	if !f.Retryable || f.Attempt >= orDefault(r.Attempts, defaultAttempts) {
 		return 0, false
@@ -69,10 +68,9 @@ func (r Retry) Next(f Failure, random func() float64) (wait time.Duration, ok bo
 	return wait, r.Budget.Withdraw()
 }
 
-// Again is [Retry.Next] for a result, as [api.RunAgain] asks it: only a result that
-// is retryable by its own account is worth another call, and not before its AfterMs,
-// which is not waited for if it is over Max. A first one, also of a success, puts its
-// part into Budget.
+// Again is [Retry.Next] for a result; it is an [api.Again]. Only a retryable result is
+// retried, and not before its AfterMs; if that exceeds Max there is no retry. The first
+// result of a call, even a success, makes a deposit in Budget.
 func (r Retry) Again(attempt int, result *api.Result, elapsed time.Duration) (wait time.Duration, ok bool) {
 	if attempt <= 1 {
 		r.Budget.Deposit()
@@ -85,9 +83,9 @@ func (r Retry) Again(attempt int, result *api.Result, elapsed time.Duration) (wa
 	return max(wait, after), ok
 }
 
-// Timeout gives the timeout of the next attempt, from the one in force for the call
-// and the time since the first attempt began: the same, or less where AttemptTimeout
-// or the rest of Total is less. It is always positive.
+// Timeout returns the timeout of the next attempt: the least of timeout, which is the
+// call's, AttemptTimeout, and the rest of Total. elapsed is the time since the first
+// attempt began. The result is always positive.
 func (r Retry) Timeout(timeout, elapsed time.Duration) time.Duration {
 	if r.AttemptTimeout > 0 {
 		timeout = min(timeout, r.AttemptTimeout)
@@ -122,7 +120,7 @@ func (r Retry) jittered(wait time.Duration, random func() float64) time.Duration
 	return saturated(float64(wait) * (1 - unit(share)*part))
 }
 
-// unit holds x between 0 and 1; NaN is 0.
+// unit clamps x to the range from 0 to 1; NaN becomes 0.
 func unit(x float64) float64 {
 	if !(x > 0) {
 		return 0
@@ -130,7 +128,7 @@ func unit(x float64) float64 {
 	return min(x, 1)
 }
 
-// saturated converts without overflow, and never gives the marker Infinite.
+// saturated converts without overflow, and never returns the marker Infinite.
 func saturated(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return Infinite - 1

@@ -2,16 +2,15 @@ package budget
 
 import "sync"
 
-// RetryBudget keeps retries to a fraction of the calls, so that an overloaded host
-// isn't buried in them. It holds tokens: each call begun puts in a fraction of one,
-// each retry takes one. It starts full, counts no time, and is safe for concurrent
-// use. The zero RetryBudget is useful; it must not be copied after its first use.
+// RetryBudget limits retries to a fraction of the calls, so that they do not overload
+// a host further. It is a token bucket: each call adds a fraction of a token, each
+// retry takes one. It starts full and does not depend on time. It is safe for
+// concurrent use. The zero RetryBudget is usable; do not copy it after its first use.
 type RetryBudget struct {
-	// Ratio is the retries earned by one call; default 0.2. It may not change after
-	// the first use.
+	// Ratio is the part of a token that a call adds; default 0.2. It must not change
+	// after the first use.
 	Ratio float64
-	// Tokens is the most that is kept, and what there is at first; default 10. It may
-	// not change after the first use.
+	// Tokens is the capacity; default 10. It must not change after the first use.
 	Tokens float64
 
 	mu    sync.Mutex
@@ -23,7 +22,7 @@ const (
 	defaultTokens = 10
 )
 
-// Deposit records that a call, not a retry, has begun.
+// Deposit adds Ratio for a call, not a retry, that has begun.
 func (b *RetryBudget) Deposit() {
 	if b == nil {
 		return
@@ -33,8 +32,8 @@ func (b *RetryBudget) Deposit() {
 	b.spent = max(b.spent-positiveOr(b.Ratio, defaultRatio), 0)
 }
 
-// Withdraw takes a token for one retry, or is false if the budget is used up. A nil budget
-// has no end.
+// Withdraw takes a token for one retry and reports whether there was one. A nil budget is
+// unlimited.
 func (b *RetryBudget) Withdraw() bool {
 	if b == nil {
 		return true

@@ -3,24 +3,23 @@ package budget
 import "time"
 
 const (
-	// DefaultSoft is the soft budget where none is asked for.
+	// DefaultSoft is the default soft budget.
 	DefaultSoft = 10 * time.Second
-	// DefaultGrace is the time between SIGTERM and SIGKILL where none is asked for.
+	// DefaultGrace is the default time between SIGTERM and SIGKILL.
 	DefaultGrace = 2 * time.Second
-	// MaxGrace is the longest grace.
+	// MaxGrace is the longest grace period.
 	MaxGrace = 30 * time.Second
-	// NoGrace asks [Grace] for no time at all: SIGKILL follows at once. It is not 0,
-	// since a zero option means that nobody has set it.
+	// NoGrace asks [Grace] for no grace period: SIGKILL follows SIGTERM at once. It is
+	// not 0, which means the default.
 	NoGrace time.Duration = -1
-	// AnswerMargin is the time after timeout and grace in which a caller has its
-	// answer, whatever the tool does.
+	// AnswerMargin bounds the time from the end of timeout and grace until the caller
+	// has its result, whatever the tool does.
 	AnswerMargin = time.Second
 )
 
-// Soft gives the soft budget in force: the smaller of what is asked for and the
-// timeout. An ask of 0 or less means [DefaultSoft]. Both run on the same clock,
-// so with an infinite timeout the soft budget still passes; [Infinite] for both
-// turns it off.
+// Soft returns the soft budget in force: the smaller of asked and timeout. If asked is
+// 0 or less it means [DefaultSoft]. Both run on the same clock, so the soft budget
+// passes even with an infinite timeout; [Infinite] for both turns it off.
 func Soft(asked, timeout time.Duration) time.Duration {
 	if asked <= 0 {
 		asked = DefaultSoft
@@ -28,9 +27,9 @@ func Soft(asked, timeout time.Duration) time.Duration {
 	return min(asked, timeout)
 }
 
-// Grace gives the grace in force and a warning for each change. 0 means that none
-// was asked for and gives [DefaultGrace]; [NoGrace] gives 0, to kill at once;
-// other negative values give 0 and longer ones than [MaxGrace] give that.
+// Grace returns the grace period in force, and a warning for each change. 0 means
+// [DefaultGrace], and [NoGrace] means 0, to kill at once. Other negative values become
+// 0, and values above [MaxGrace] become that, with a warning.
 func Grace(asked time.Duration) (time.Duration, []string) {
 	var w warnings
 	switch {
@@ -48,8 +47,8 @@ func Grace(asked time.Duration) (time.Duration, []string) {
 	return asked, nil
 }
 
-// AnswerWithin is the longest that a caller waits for a call, from admission and
-// less human waits: timeout + grace + [AnswerMargin], or [Infinite].
+// AnswerWithin returns the longest time that a caller waits for a call, from admission
+// and less human waits: timeout + grace + [AnswerMargin], or [Infinite].
 func AnswerWithin(timeout, grace time.Duration) time.Duration {
 	return add(add(max(timeout, 0), max(grace, 0)), AnswerMargin)
 }

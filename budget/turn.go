@@ -13,31 +13,31 @@ const (
 	DefaultStreamDuration = 60 * time.Second
 )
 
-// NoReserve, as a TurnSpec's Reserve, keeps nothing.
+// NoReserve, as a TurnSpec's Reserve, means no reserve.
 const NoReserve time.Duration = -1
 
-// MinCall is the least time that is worth starting a call for.
+// MinCall is the least time with which a call is started.
 const MinCall = time.Second
 
-// TurnSpec bounds one turn. Zero fields are the defaults: 50 calls, no limit of
+// TurnSpec bounds one turn. Zero fields mean the defaults: 50 calls, no limit on
 // tool time, no deadline, a reserve of 10 s, and 60 s for the model to stream.
 type TurnSpec struct {
 	// MaxCalls is how many calls the turn may make.
 	MaxCalls int
-	// ToolTime bounds the time in which at least one call runs.
+	// ToolTime bounds the time during which at least one call runs.
 	ToolTime time.Duration
 	// Deadline bounds the whole turn, less the time in which it waits for a
-	// human. Reserve of it is kept for the model's last answer (NoReserve for
-	// nothing).
+	// human. Reserve is the part of it that is kept for the model's last answer;
+	// NoReserve means none.
 	Deadline time.Duration
 	Reserve  time.Duration
-	// StreamDuration bounds how long the model may stream, all its round trips
-	// together, without the time of tools and humans; 0 is 60 s.
+	// StreamDuration bounds the time that the model streams, in all round trips
+	// together, without the time of tools and humans; 0 means 60 s.
 	StreamDuration time.Duration
 }
 
-// Check refuses negative bounds: what is left of something may be less than nothing, and
-// must not become no bound at all.
+// Check returns an error for negative bounds. They may be the rest of a budget that is
+// overdrawn, which must not turn into no bound.
 func (s TurnSpec) Check() error {
 	if s.MaxCalls < 0 {
 		return fmt.Errorf("MaxCalls is %d: must be positive, or 0 for %d", s.MaxCalls, DefaultMaxCalls)
@@ -57,13 +57,13 @@ func (s TurnSpec) Check() error {
 	return nil
 }
 
-// Turn keeps a turn's budget: three clocks, which never consume one another. Tool
-// time is the union of the intervals in which calls run; the deadline stands still
-// while the turn waits for a human; the model's streaming is what is left of its
-// round trips without the time of tools and humans.
+// Turn tracks a turn's budget by three independent clocks. Tool time is the union of
+// the intervals in which calls run. The deadline's clock stops while the turn waits
+// for a human. Streaming time is the time of the model's round trips without that of
+// tools and humans.
 //
-// It doesn't tick: its owner tells it what happened and when. A Turn is a value
-// and not safe for concurrent use.
+// A Turn does not tick: its owner reports what happened and when. It is a value, and
+// not safe for concurrent use.
 type Turn struct {
 	spec  TurnSpec
 	began time.Time
@@ -108,7 +108,7 @@ func (s span) at(now time.Time) time.Duration {
 	return s.sum
 }
 
-// NewTurn gives the budget of a turn that begins now.
+// NewTurn returns the budget of a turn that begins now.
 func NewTurn(now time.Time, spec TurnSpec) Turn {
 	spec.MaxCalls = orDefault(spec.MaxCalls, DefaultMaxCalls)
 	spec.Reserve = max(cmp.Or(spec.Reserve, DefaultReserve), 0)
@@ -116,7 +116,7 @@ func NewTurn(now time.Time, spec TurnSpec) Turn {
 	return Turn{spec: spec, began: now}
 }
 
-// Refusal says why a call does not fit.
+// Refusal says why the budget does not allow a call.
 type Refusal string
 
 // Refusals; empty means none.
@@ -126,8 +126,8 @@ const (
 	RefusalDeadline Refusal = "the rest of the turn's time is kept for its last answer (a call needs at least 1 s)"
 )
 
-// Count counts a call that the model has asked for, whatever becomes of it, and
-// refuses those beyond the cap.
+// Count counts a call that the model requested, whatever becomes of it, and refuses
+// calls beyond MaxCalls.
 func (t *Turn) Count() (refused Refusal) {
 	t.calls++
 	if t.calls > t.spec.MaxCalls {
@@ -136,8 +136,8 @@ func (t *Turn) Count() (refused Refusal) {
 	return ""
 }
 
-// Refuses says why Reserve would refuse a call now, and so from now on; empty if
-// it would not.
+// Refuses returns the refusal that Reserve would return for a call now and later, or
+// "" if it would not refuse.
 func (t *Turn) Refuses(now time.Time) Refusal {
 	if left, why := t.left(now); left < MinCall {
 		return why
@@ -145,9 +145,9 @@ func (t *Turn) Refuses(now time.Time) Refusal {
 	return ""
 }
 
-// Reserve begins a call that wants to run for at most want if it fits, now or
-// shrunk to what is left: granted is the time that it has. Each Reserve without
-// a refusal is followed by one Release, and one more for each Again.
+// Reserve begins a call that may run for at most want. granted is the time that it
+// has: want, or the rest of the budget if less. After a Reserve without a refusal,
+// call Release once, and once more for each Again.
 func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration, refused Refusal) {
 	left, why := t.left(now)
 	if left < min(want, MinCall) {
@@ -158,47 +158,47 @@ func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration
 	return min(want, left), ""
 }
 
-// Release tells that a call which was reserved for runs no more.
+// Release reports that a call that was reserved for no longer runs.
 func (t *Turn) Release(now time.Time) {
 	t.tools.leave(now)
 	t.step(now)
 }
 
-// Again takes back a Release: a call that waited, for its start or for a human,
-// runs on.
+// Again undoes a Release: a call that waited, for its start or for a human, runs
+// again.
 func (t *Turn) Again(now time.Time) {
 	t.tools.enter(now)
 	t.step(now)
 }
 
-// Waiting and Resumed tell that the turn begins and ends to wait for a human;
-// waits may overlap.
+// Waiting reports that the turn begins to wait for a human, until Resumed. Waits may
+// overlap.
 func (t *Turn) Waiting(now time.Time) {
 	t.human.enter(now)
 	t.step(now)
 }
 
-// Resumed ends what Waiting began.
+// Resumed reports the end of a wait for a human.
 func (t *Turn) Resumed(now time.Time) {
 	t.human.leave(now)
 	t.step(now)
 }
 
-// Streaming tells that the model begins to stream, or has ended; telling it again
-// changes nothing.
+// Streaming reports that the model starts to stream, or has stopped. Repeated
+// reports have no effect.
 func (t *Turn) Streaming(now time.Time, on bool) {
 	t.streaming = on
 	t.step(now)
 }
 
-// Busy tells that calls are under way, whether they run yet or not, or no longer.
-// The model's time stands still meanwhile.
+// Busy reports whether there are calls in progress, running or not. The clock of
+// streaming stops while there are.
 func (t *Turn) Busy(now time.Time, on bool) {
 	t.busy = on
 	t.step(now)
 }
 
-// step has the clock of the model's streaming run, or stand still.
+// step starts or stops the clock of streaming.
 func (t *Turn) step(now time.Time) {
 	runs := t.streaming && !t.busy && t.tools.open == 0 && t.human.open == 0
 	switch {
@@ -209,45 +209,43 @@ func (t *Turn) step(now time.Time) {
 	}
 }
 
-// IsStreaming says whether the model streams, as far as was told.
+// IsStreaming reports whether the model streams, by the last call of Streaming.
 func (t *Turn) IsStreaming() bool { return t.streaming }
 
-// StreamTime is how long the model has streamed, StreamLeft how long it may still.
+// StreamTime returns how long the model has streamed.
 func (t *Turn) StreamTime(now time.Time) time.Duration { return t.stream.at(now) }
 
-// StreamLeft is described with StreamTime.
+// StreamLeft returns how long the model may still stream.
 func (t *Turn) StreamLeft(now time.Time) time.Duration {
 	return max(t.spec.StreamDuration-t.stream.at(now), 0)
 }
 
-// StreamRuns is StreamLeft with whether its clock runs.
+// StreamRuns returns StreamLeft, and whether its clock runs.
 func (t *Turn) StreamRuns(now time.Time) (left time.Duration, runs bool) {
 	return t.StreamLeft(now), t.stream.open > 0
 }
 
-// Calls counts those that were asked for.
+// Calls returns the number of calls that were counted.
 func (t *Turn) Calls() int { return t.calls }
 
-// CallsLeft counts those that may still be made.
+// CallsLeft returns the number of calls that the turn may still make.
 func (t *Turn) CallsLeft() int { return max(t.spec.MaxCalls-t.calls, 0) }
 
-// ToolTime is how long calls have run, HumanWait how long somebody was waited
-// for, each as a union of intervals.
+// ToolTime returns the time during which at least one call ran.
 func (t *Turn) ToolTime(now time.Time) time.Duration { return t.tools.at(now) }
 
-// HumanWait is described with ToolTime.
+// HumanWait returns the time spent waiting for humans; overlapping waits count once.
 func (t *Turn) HumanWait(now time.Time) time.Duration { return t.human.at(now) }
 
-// Remaining is what calls may still take of the turn; ok is false without a
+// Remaining returns the time left for calls of the turn; ok is false without a
 // bound.
 func (t *Turn) Remaining(now time.Time) (left time.Duration, ok bool) {
 	left, _ = t.left(now)
 	return max(left, 0), left != Infinite
 }
 
-// Deadline is when the whole turn is over, reserve included, as far as is known
-// now: it moves while a human is waited for. ok is false without one, or during
-// such a wait.
+// Deadline returns when the turn is over, including its reserve, unless human waits
+// follow. ok is false without a deadline, or during a human wait.
 func (t *Turn) Deadline(now time.Time) (at time.Time, ok bool) {
 	if t.spec.Deadline <= 0 || t.human.open > 0 {
 		return time.Time{}, false
@@ -259,7 +257,7 @@ func (t *Turn) elapsed(now time.Time) time.Duration {
 	return max(now.Sub(t.began), 0) - t.human.at(now)
 }
 
-// left is the tighter of the two bounds, and the refusal that it would be.
+// left returns the tighter of the two bounds, and the refusal if it is too small.
 func (t *Turn) left(now time.Time) (left time.Duration, why Refusal) {
 	left = Infinite
 	if t.spec.ToolTime > 0 {
