@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// DecodeError says an error of encoding/json in JSON's own words, for people and
-// models who know nothing of Go's types. Other errors are left as they are. It
-// names no items of lists: Decode does.
+// DecodeError rewrites an error of encoding/json in terms of JSON, for people and
+// models who do not know Go's types. Other errors are returned unchanged. It does
+// not name items of lists, as Decode does.
 func DecodeError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		subject := "it"
@@ -28,8 +28,8 @@ func DecodeError(err error) error {
 	return err
 }
 
-// DecodeAny is json.Unmarshal into an any, as Validate takes it. Its error names
-// the place of a number that is out of range.
+// DecodeAny is json.Unmarshal into an any, as Validate needs it. The error for a
+// number out of range names its place.
 func DecodeAny(raw []byte) (value any, err error) {
 	err = json.Unmarshal(raw, &value)
 	if err == nil {

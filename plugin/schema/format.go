@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// ValidateAnswer is Validate for what people answer: a string is also held to its format
-// where that is email, uri, date or date-time, those of MCP's forms. What programs give is
-// not: JSON Schema has formats for information.
+// ValidateAnswer is like Validate, for answers of people: it also checks the formats email,
+// uri, date and date-time of strings, those of MCP's forms. Validate ignores formats, which
+// JSON Schema defines as annotations.
 func (s *Schema) ValidateAnswer(value any) error {
 	if err := s.Validate(value); err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 	"github.com/toolhost/toolhost/plugin/internal/fields"
 )
 
-// Decode is json.Unmarshal for callers who do not know the Go value. Its
-// error names the place in the JSON and what is wanted there, such
-// as nodes[1].sub.a: want a number, not the string "x".
+// Decode is json.Unmarshal with errors for people who do not know the Go type:
+// they name the place in the JSON and what is wanted there, such as
+// nodes[1].sub.a: want a number, not the string "x".
 func Decode(raw []byte, into any) error {
 	err := json.Unmarshal(raw, into)
 	if err == nil {

@@ -2,9 +2,9 @@ package schema
 
 import "fmt"
 
-// maxSteps bounds the subschemas that are applied to a value and what it is made
-// of: a few references can double them with each level of the value, and no
-// timeout ends a check. So many take about a second.
+// maxSteps bounds the subschemas that are applied to a value and its parts: a few
+// references can double them with each level of the value, and no timeout ends a
+// check. So many take about a second.
 const maxSteps = 1 << 20
 
 // maxNesting bounds the subschemas within one another: an error of validating
@@ -12,7 +12,7 @@ const maxSteps = 1 << 20
 // number.
 const maxNesting = 2000
 
-// ErrTooDear is why a value is not checked.
+// ErrTooDear is returned by Validate for a value that would take too long to check.
 var ErrTooDear = fmt.Errorf("it cannot be checked: its schema and it together make more than %d steps of that, or are nested deeper than %d", maxSteps, maxNesting)
 
 // A regular expression takes time in proportion to its instructions and to the
@@ -27,7 +27,7 @@ type pricer struct {
 	nesting int
 }
 
-// price is ErrTooDear for a check that might not end.
+// price returns ErrTooDear for a check that would take too long.
 func price(c *checker, value any) error {
 	p := &pricer{checker: c, left: maxSteps}
 	p.apply(c.root, value)

@@ -1,6 +1,6 @@
-// Package schema tells which JSON Schemas a toolhost takes from a tool. A
-// schema comes from the tool, and validating by it runs in the host, so what
-// that can cost is bounded.
+// Package schema checks JSON Schemas of tools and validates values by them. The
+// schemas are untrusted and validation runs in the host, so its cost is
+// bounded.
 package schema
 
 import (
@@ -22,29 +22,29 @@ import (
 const (
 	MaxBytes = 256 << 10
 	MaxDepth = 64
-	// MaxInPlace is how many subschemas may apply to one and the same value.
+	// MaxInPlace is how many subschemas may apply to one value.
 	MaxInPlace = 512
-	// MaxParts is how many objects it may consist of: each takes its place in
-	// memory, however short it is.
+	// MaxParts is how many JSON objects a schema may consist of: even a short one
+	// takes memory.
 	MaxParts = 10_000
 )
 
-// Schema is one that values can be checked by, from any goroutine.
+// Schema is a parsed schema. Its methods are safe for concurrent use.
 type Schema struct {
 	resolved *jsonschema.Resolved
 	checked  *checker
 	draft7   bool
 }
 
-// Bytes is about what the schema takes in memory.
+// Bytes returns the approximate memory that the schema takes.
 func (s *Schema) Bytes() int {
 	return s.checked.parts*1280 + s.checked.instructions*48 + s.checked.runes*4
 }
 
-// Validate says what of a value, as encoding/json decodes it, breaks the schema:
-// the place in the value, the rule, and the value as far as it is short, such as
-// nodes[1].sub.a: want a number, not the string "x". What would take too long to
-// check is ErrTooDear.
+// Validate returns an error if a value, as decoded by encoding/json, violates the
+// schema. The error names the place in the value, the rule and, if it is short, the
+// value: nodes[1].sub.a: want a number, not the string "x". It is ErrTooDear if the
+// check would take too long.
 func (s *Schema) Validate(value any) error {
 	if err := price(s.checked, value); err != nil {
 		return err
@@ -55,10 +55,10 @@ func (s *Schema) Validate(value any) error {
 	return nil
 }
 
-// Parse makes a schema ready for validating by it. It refuses one whose
-// validation might not end: one that is too large or too deep, refers outside
-// itself, or applies too many subschemas to one value, for ever by a cycle; and one
-// with a type that JSON Schema does not have.
+// Parse parses a schema. It refuses schemas whose validation might not end: those
+// that are too large or too deep, refer to other documents, or apply too many
+// subschemas to one value, such as by a cycle. It also refuses types that JSON Schema
+// does not have.
 func Parse(raw []byte) (*Schema, error) {
 	checked, raw, err := check(raw)
 	if err == nil {
@@ -86,7 +86,7 @@ func Parse(raw []byte) (*Schema, error) {
 	return &Schema{resolved, checked, draft7}, nil
 }
 
-// ParseObject is Parse for a schema of arguments, which are an object.
+// ParseObject is like Parse, and refuses a schema that is not of type object.
 func ParseObject(raw []byte) (*Schema, error) {
 	s, err := Parse(raw)
 	if err != nil {
