@@ -14,43 +14,43 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
-// ErrDenied is returned by Ask when the human said no, or nobody could be
-// asked in time.
+// ErrDenied is wrapped by the error of Ask if the human said no, or nobody
+// answered in time.
 var ErrDenied = errors.New("denied")
 
-// DeniedError is the ErrDenied that Ask returns, with what is known of why.
+// DeniedError is the error of Ask that wraps ErrDenied, with the reason.
 type DeniedError struct {
-	// Reason is the host's: user, timeout, headless, ...
+	// Reason is given by the host: user, timeout, headless, ...
 	Reason string
-	// TimedOut: nobody answered in time.
+	// TimedOut is set if nobody answered in time.
 	TimedOut bool
 }
 
 func (e *DeniedError) Error() string { return ErrDenied.Error() + ": " + e.Reason }
 func (e *DeniedError) Unwrap() error { return ErrDenied }
 
-// Question is what a tool asks a human in the middle of a call.
+// Question is a tool's question to a human during a call.
 type Question struct {
 	// Prompt is shown to the human.
 	Prompt string
-	// Schema is the JSON Schema of the value wanted; empty asks for yes or no.
+	// Schema is the JSON Schema of the answer; empty asks for yes or no.
 	Schema json.RawMessage
-	// Timeout bounds the wait; zero takes the host's default. The call's own
-	// timeout stands still meanwhile.
+	// Timeout bounds the wait; zero means the host's default. The clock of the
+	// call's timeout stops during the wait.
 	Timeout time.Duration
-	// Secret: the answer is a credential.
+	// Secret is set if the answer is a credential.
 	Secret bool
-	// Requests are, for adapters and in place of Prompt and Schema, what a server asks
-	// of its client, by keys of its own. The answer is an object with the results
-	// by these keys; it lacks those that nobody gave.
+	// Requests, used by adapters instead of Prompt and Schema, are the requests of a
+	// server to its client, by the server's keys. The answer is an object with the
+	// results by these keys; keys without a result are missing.
 	Requests map[string]ClientRequest
 }
 
-// Ask puts a question to a human and waits for the answer, a JSON value (true
-// for a plain yes). It returns a *DeniedError, which is an ErrDenied, or
-// ctx's cause; the question then stays with the host, and the call's timeout stands still
-// until it is answered there. At most 8 questions of a call may wait at once: one more is an
-// error, as is a Schema that is not JSON.
+// Ask asks a human a question and waits for the answer, a JSON value (true for a
+// plain yes). The error is a *DeniedError, which wraps ErrDenied, if there is no
+// answer, or ctx's cause if ctx ends. In that case the question stays open at the host,
+// and the clock of the call's timeout stays stopped until it is answered. Ask fails if
+// 8 questions of the call are already open, or Schema is not JSON.
 func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	value, _, err := o.AskBeside(ctx, q)
 	return value, err
@@ -94,8 +94,8 @@ func (o *Output) AskBeside(ctx context.Context, q Question) (value, meta json.Ra
 	}
 }
 
-// answer hands an answer to its asker, who may have given up: for the host the question
-// waited until now.
+// answer passes an answer to its Ask. That may have given up, but for the host the
+// question was open until now.
 func (o *Output) answer(a *pluginv1.AnswerRequest) {
 	if o.answers.deliver(a) && o.clock != nil {
 		o.clock.resume()
@@ -129,7 +129,7 @@ func (a *answers) expect() (string, <-chan *pluginv1.AnswerRequest, error) {
 	return id, ch, nil
 }
 
-// deliver says whether the question waited; a second answer, or a stranger's, is dropped.
+// deliver reports whether the question was open; other answers are dropped.
 func (a *answers) deliver(answer *pluginv1.AnswerRequest) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

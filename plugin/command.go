@@ -6,16 +6,16 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
-// CommandExit is what a tool returns as its error when it has run a command
-// that did not succeed. The host then reports the command's own end as the
-// call's, instead of an error text.
+// CommandExit is the error that a tool returns for a command that failed. The
+// host then reports the command's exit as the call's, instead of an error
+// text.
 type CommandExit struct {
-	// Code is the exit status, 1 to 255; Signal, if the command died of one,
-	// its name, such as SIGSEGV.
+	// Code is the exit status, 1 to 255. Signal is the name of the signal that
+	// ended the command, if any, such as SIGSEGV.
 	Code   int
 	Signal string
-	// Missing and NotExecutable: the command could not be started, and Err
-	// says why.
+	// Missing or NotExecutable is set if the command could not be started, and
+	// Err says why.
 	Missing, NotExecutable bool
 	Err                    error
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/toolhost/toolhost/internal/plugin/handshake"
 )
 
-// Environ is os.Environ for a program that a tool starts: without what is
-// between host and tool only, the handshake's variables.
+// Environ returns os.Environ without the variables of the handshake between host
+// and tool. Use it for programs that a tool starts.
 func Environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

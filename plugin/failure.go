@@ -5,31 +5,31 @@ import pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 // FailureKind says how the program behind a tool failed.
 type FailureKind int
 
-// Kinds of failure, and the status that a host gives such a call. A call is start_failed
-// only by the word of toolhost's own adapters: that of another tool, which has run, is a
+// Kinds of failure, and the status of such a call. The status start_failed is for
+// toolhost's own adapters only: from another tool, which did start, the failure is a
 // tool_error.
 const (
-	// StartFailed: it could not be started, or did not get ready
-	// (start_failed).
+	// StartFailed means that the program could not be started, or did not get
+	// ready (start_failed).
 	StartFailed FailureKind = iota + 1
-	// Crashed: it ended before its result (crashed).
+	// Crashed means that the program ended before its result (crashed).
 	Crashed
-	// BrokeProtocol: it did not keep to the protocol that it speaks with the
+	// BrokeProtocol means that the program violated its protocol with the
 	// adapter (protocol_error).
 	BrokeProtocol
-	// Missing and NotExecutable: the program was not found, or cannot be executed
-	// (start_failed, and no use in trying again).
+	// Missing and NotExecutable mean that the program was not found, or cannot be
+	// executed (start_failed, not retryable).
 	Missing
 	NotExecutable
 )
 
-// Failure is what an adapter returns as its error when it was not the tool that
-// refused, but the program behind it that failed.
+// Failure is the error that an adapter returns if the program behind the tool failed,
+// rather than the tool itself.
 type Failure struct {
 	Kind FailureKind
-	// Err says what happened, its first line by itself.
+	// Err says what happened. Its first line must make sense alone.
 	Err error
-	// Exit, if not nil, is how the program has ended: the result's exit.
+	// Exit, if not nil, is the program's exit, for the result.
 	Exit *CommandExit
 }
 

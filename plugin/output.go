@@ -22,12 +22,12 @@ const maxChunkBytes = 256 << 10
 // ends the call as one that broke the protocol.
 const maxMessageBytes = handshake.MaxMessageBytes
 
-// Output is how a tool shows what it has, while it runs. Its methods may be called
-// from several goroutines; after the tool's function has returned they do nothing.
-// Text, JSON, Progress and so on return once the message is on its way; Flush
-// returns once the host has it. A value over the 4 MiB that a host takes in one
-// message is an error that names its size, and is not sent; Text alone is sent in
-// several messages.
+// Output sends a tool's content, progress and log to the host while the tool runs. Its
+// methods are safe for concurrent use. After the tool's function has returned they do
+// nothing. Text, JSON, Progress and so on return once the message is sent; Flush
+// returns once the host has received it. A host accepts 4 MiB in one message: a larger
+// value is not sent, and the error names its size. Only Text is split into several
+// messages.
 type Output struct {
 	mu     sync.Mutex // guards what follows, and the order of messages
 	seq    uint64
@@ -45,8 +45,8 @@ type Output struct {
 	clock   *callContext // the call's deadline; nil without one
 }
 
-// NewOutput makes an Output that hands each message to send, one at a time and
-// in order. It is for tests of tools without a process; Serve makes its own.
+// NewOutput returns an Output that calls send with each message, one at a time and
+// in order. It is for tests of tools without a process.
 func NewOutput(send func(*pluginv1.CallEvent) error) *Output {
 	return &Output{send: send, acks: newAcks(), answers: newAnswers()}
 }
@@ -72,7 +72,7 @@ func (o *Output) emit(event *pluginv1.CallEvent) (uint64, error) {
 	return o.pass(event)
 }
 
-// follows says whether an event belongs behind the text that was written before it.
+// follows reports whether an event must come after text that was written before it.
 func follows(event *pluginv1.CallEvent) bool {
 	switch event.GetEvent().(type) {
 	case *pluginv1.CallEvent_Progress, *pluginv1.CallEvent_Heartbeat, *pluginv1.CallEvent_Log:
@@ -132,8 +132,7 @@ func (o *Output) close(last *pluginv1.CallEvent) {
 	o.closed = true
 }
 
-// Text adds text to the content; it may be of any length. Bytes that are not UTF-8 are replaced by
-// U+FFFD.
+// Text adds text of any length to the content. Invalid UTF-8 is replaced by U+FFFD.
 func (o *Output) Text(text string) error {
 	text = printable(text)
 	for {
@@ -151,7 +150,7 @@ func textEvent(text string) *pluginv1.CallEvent {
 	return &pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: &pluginv1.Content{Content: &pluginv1.Content_Text{Text: text}}}}
 }
 
-// cut is the longest prefix of at most limit bytes that splits no character.
+// cut returns the longest prefix of at most limit bytes that does not split a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -162,14 +161,13 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// Textf is Text with a format.
+// Textf is Text with fmt.Sprintf's formatting.
 func (o *Output) Textf(format string, args ...any) error {
 	return o.Text(fmt.Sprintf(format, args...))
 }
 
-// Write makes an Output an io.Writer of text content. A character that is split over two
-// writes stays whole: what has begun of it waits for the next one, other content, Flush or
-// the result.
+// Write implements io.Writer; it adds text. If p ends within a character, the incomplete
+// character is held back until the next Write, other content, Flush or the result.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	text := o.split + string(p)
@@ -200,7 +198,7 @@ func wholeCharacters(s string) int {
 	return len(s)
 }
 
-// JSON adds a JSON value to the content, of nearly 4 MiB at most.
+// JSON adds the JSON encoding of value to the content, somewhat less than 4 MiB at most.
 func (o *Output) JSON(value any) error {
 	raw, err := marshal(value)
 	if err != nil {
@@ -218,8 +216,8 @@ func marshal(value any) ([]byte, error) {
 	return raw, err
 }
 
-// Blob adds binary content of the given MIME type. What has 4 MiB or more is an
-// error: send it in several parts, or write it to a file and send a Link.
+// Blob adds binary content of the given MIME type. It fails for 4 MiB or more:
+// send such data in several parts, or write it to a file and send a Link.
 func (o *Output) Blob(mimeType string, data []byte) error {
 	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Blob{Blob: &pluginv1.Blob{MimeType: printable(mimeType), Data: data}}})
 }
@@ -230,8 +228,8 @@ func (o *Output) Link(uri, name, mimeType string) error {
 	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Link{Link: link}})
 }
 
-// Content adds content as the contract has it. It is for adapters, which pass on
-// what another program has made; Begins and Extra are theirs.
+// Content adds content in its wire format. It is for adapters, which forward the
+// content of another program; only they set Begins and Extra.
 func (o *Output) Content(c *pluginv1.Content) error {
 	text, ok := c.GetContent().(*pluginv1.Content_Text)
 	if !ok {
@@ -251,8 +249,8 @@ func (o *Output) content(c *pluginv1.Content) error {
 	return err
 }
 
-// Progress reports how far the tool is: a fraction between 0 and 1, negative if
-// unknown, and a message.
+// Progress reports progress: a fraction between 0 and 1, negative if unknown, and a
+// message.
 func (o *Output) Progress(fraction float64, message string) error {
 	p := &pluginv1.Progress{Message: printable(message)}
 	if fraction >= 0 {
@@ -262,41 +260,40 @@ func (o *Output) Progress(fraction float64, message string) error {
 	return err
 }
 
-// Heartbeat says that the tool is alive though it has nothing to show. It
-// resets the host's idle limit, never the timeout.
+// Heartbeat reports that the tool is alive, without content. It resets the
+// host's idle limit, but not the timeout.
 func (o *Output) Heartbeat() error {
 	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Heartbeat{Heartbeat: &pluginv1.Heartbeat{}}})
 	return err
 }
 
-// Log writes a line to the host's record of the call; the model does not see
-// it.
+// Log adds a line to the host's record of the call. The model does not see it.
 func (o *Output) Log(message string) error {
 	l := &pluginv1.Log{Level: pluginv1.Log_LEVEL_INFO, Message: printable(message)}
 	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: l}})
 	return err
 }
 
-// Note is Log for adapters: a message with level, logger, value (JSON) and what stands beside
-// them (a JSON object, or empty) as another protocol has them. text is how people read it.
+// Note is Log for adapters: it adds a log message of another protocol with its severity,
+// logger, data (JSON) and _meta (a JSON object, or empty). text is the message for people.
 func (o *Output) Note(severity, logger string, data, meta json.RawMessage, text string) error {
 	l := &pluginv1.Log{Level: levels[severity], Message: printable(text), Severity: printable(severity), Logger: printable(logger), Data: data, Meta: meta}
 	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: l}})
 	return err
 }
 
-// levels are those of RFC 5424; others say nothing.
+// levels maps the severities of RFC 5424; others have no level.
 var levels = map[string]pluginv1.Log_Level{
 	"debug": pluginv1.Log_LEVEL_DEBUG, "info": pluginv1.Log_LEVEL_INFO, "notice": pluginv1.Log_LEVEL_INFO, "warning": pluginv1.Log_LEVEL_WARN,
 	"error": pluginv1.Log_LEVEL_ERROR, "critical": pluginv1.Log_LEVEL_ERROR, "alert": pluginv1.Log_LEVEL_ERROR, "emergency": pluginv1.Log_LEVEL_ERROR,
 }
 
-// Meta sets what an adapter's result has beside content and structured value, a
-// JSON object. It must be called before the tool's function returns.
+// Meta sets the other fields of an adapter's result, besides content and structured
+// value, as a JSON object. Call it before the tool's function returns.
 func (o *Output) Meta(meta json.RawMessage) { o.meta = meta }
 
-// WithResult is Content for what comes last: of 64 KiB or less the result itself carries
-// it, which saves both sides a message. More is sent at once.
+// WithResult is like Content, for the last content of a call. Up to 64 KiB is sent with
+// the result, which saves a message. More is sent at once.
 func (o *Output) WithResult(last []*pluginv1.Content) error {
 	size := 0
 	for _, c := range last {
@@ -330,8 +327,8 @@ func (o *Output) metaOf() json.RawMessage {
 	return o.meta
 }
 
-// Flush returns once the host has everything that was sent before: a kill in
-// the next instant loses none of it. It returns ctx's cause if that ends first.
+// Flush waits until the host has received everything that was sent before, so that
+// a kill no longer loses it. It returns ctx's cause if ctx ends first.
 func (o *Output) Flush(ctx context.Context) error {
 	seq, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Flush{Flush: &pluginv1.Flush{}}})
 	if err != nil {

@@ -7,24 +7,23 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
-// Place says where a call stands: whose it is, and what came with it. The ids are
-// the host's, and empty where it has none.
+// Place locates a call in its turn, session and agent. The IDs are the host's, and
+// may be empty.
 type Place struct {
-	// CallID is the call's own in its turn.
+	// CallID is unique in the turn.
 	CallID, TurnID, SessionID, AgentID string
-	// ParentTurnID is of a turn that stands below another one, and Depth is how many
-	// are above it.
+	// ParentTurnID is the parent of a child turn. Depth is the number of turns above
+	// this one.
 	ParentTurnID string
 	Depth        int
-	// Meta is a JSON object beside the arguments, as MCP's _meta,
-	// or nil.
+	// Meta is the call's metadata, a JSON object like MCP's _meta, or nil.
 	Meta json.RawMessage
 }
 
 type placeKey struct{}
 
-// PlaceOf returns the place of the call that ctx was made for; the zero Place if
-// it was made for none, or the host says nothing.
+// PlaceOf returns the place of the call whose context is ctx, or of a context derived
+// from it. It is zero for other contexts, or if the host sent none.
 func PlaceOf(ctx context.Context) Place {
 	p, _ := ctx.Value(placeKey{}).(Place)
 	return p

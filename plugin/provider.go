@@ -6,31 +6,29 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
-// Provider has tools that are known only at run time, such as an adapter's,
-// which are another program's. Its methods may be called from several
-// goroutines at once.
+// Provider provides tools that are known only at run time, such as the tools of
+// the server behind an adapter. Its methods must be safe for concurrent use.
 type Provider interface {
-	// Tools lists them for a host's Describe; ctx ends when the host is gone.
-	// It may take its time, but must bound that itself: a host that loses its
-	// patience can only say that the tool hung, where an error (a *Failure, best)
-	// says why there are no tools to be had.
+	// Tools lists the tools for a host's Describe; ctx ends when the host is gone.
+	// It may block, but must bound the wait itself and return an error that says
+	// why there are no tools, best a *Failure: a host whose timeout expires only
+	// knows that the tool hung.
 	Tools(ctx context.Context) (Listing, error)
-	// Find is the tool that a call names. Hosts remember what they were told, so
-	// that most processes are asked for a tool without ever having listed any.
-	// Find must not wait for anything: what takes time belongs into the tool's
-	// function, under the call's context.
+	// Find returns the tool that a call names. Hosts cache descriptions, so most
+	// processes get calls without ever having listed their tools. Find must not
+	// block: slow work belongs in the tool's function, under the call's context.
 	Find(name string) (Registered, bool)
 }
 
-// Listing is what a Provider has.
+// Listing is the list of a Provider's tools.
 type Listing struct {
 	// Version of the tools, free text.
 	Version string
 	// Tools have distinct names.
 	Tools []Registered
-	// Warnings say what is left out and why, a line each, for people.
+	// Warnings say what is left out and why, for people, one line each.
 	Warnings []string
-	// Server is what an adapter's server offers beside its tools; nil if nothing.
+	// Server describes the other features of an adapter's server, or is nil.
 	Server *pluginv1.Server
 }
 

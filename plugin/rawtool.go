@@ -11,15 +11,15 @@ import (
 	"github.com/toolhost/toolhost/plugin/schema"
 )
 
-// NewRawTool is NewTool for a tool that is known only at run time, such as an
-// adapter's: it takes its arguments and gives its result as JSON. inputSchema
-// must be of type object; outputSchema is nil where there is no result, and so
-// is then what do returns. The arguments reach do as the host sent them, {} for
-// none; the host has validated them by inputSchema.
+// NewRawTool is like NewTool, for a tool that is known only at run time, such as
+// an adapter's: its arguments and result are JSON. inputSchema must be of type
+// object. If outputSchema is nil there is no result, and do must return nil. do
+// gets the arguments as the host sent them, {} for none; the host has validated
+// them by inputSchema.
 //
-// Unlike NewTool it returns an error where the tool could never work, since
-// what it is given may come from outside: a bad name, text that is not UTF-8, or
-// a schema that hosts refuse (see package schema).
+// Unlike NewTool, which panics, it returns an error for a tool that could never
+// work, since the description may be untrusted: for a bad name, text that is not
+// UTF-8, or a schema that hosts refuse (see package schema).
 func NewRawTool(t Tool, inputSchema, outputSchema json.RawMessage, do func(ctx context.Context, arguments json.RawMessage, out *Output) (json.RawMessage, error)) (Registered, error) {
 	if err := t.check(); err != nil {
 		return Registered{}, err

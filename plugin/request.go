@@ -5,23 +5,22 @@ import (
 	"encoding/json"
 )
 
-// Requester is a Provider that answers other requests of its server's protocol
-// than calls of tools, such as MCP's prompts/get.
+// Requester is a Provider that answers requests of its server's protocol other than
+// tool calls, such as MCP's prompts/get.
 type Requester interface {
-	// Request makes one, with parameters as that protocol has them. The result is a
-	// JSON object; what of it is content may be sent as such before.
+	// Request makes a request with the protocol's method and parameters. The result is
+	// a JSON object; its content may be sent through out before.
 	Request(ctx context.Context, method string, params json.RawMessage, out *Output) (json.RawMessage, error)
 }
 
-// Watcher is a Provider whose server announces things by itself.
+// Watcher is a Provider whose server sends notifications.
 type Watcher interface {
-	// Watch hands on each notification until ctx ends; tell returns an error when
-	// the host is gone.
+	// Watch calls tell with each notification until ctx ends; tell returns an error
+	// when the host is gone.
 	Watch(ctx context.Context, tell func(method string, params json.RawMessage) error) error
 }
 
-// RPCError is the error of another protocol that an adapter's server has answered
-// with.
+// RPCError is the error response of an adapter's server.
 type RPCError struct {
 	// Raw is a JSON object with code, message and data.
 	Raw json.RawMessage
@@ -31,7 +30,7 @@ type RPCError struct {
 func (e *RPCError) Error() string { return e.Err.Error() }
 func (e *RPCError) Unwrap() error { return e.Err }
 
-// ClientRequest is what an adapter's server asks of its client.
+// ClientRequest is a request of an adapter's server to its client.
 type ClientRequest struct {
 	Method string
 	Params json.RawMessage
@@ -39,8 +38,8 @@ type ClientRequest struct {
 
 type clientKey struct{}
 
-// ClientOf is what the host says of who has made the call, for adapters: a JSON
-// object, nil if it says nothing.
+// ClientOf returns the host's JSON object about the caller, for adapters; nil if the
+// host sent none.
 func ClientOf(ctx context.Context) json.RawMessage {
 	raw, _ := ctx.Value(clientKey{}).(json.RawMessage)
 	return raw
@@ -48,6 +47,6 @@ func ClientOf(ctx context.Context) json.RawMessage {
 
 type roundsKey struct{}
 
-// TakesRounds says whether the host makes the request anew where an adapter's server
-// asks for something instead of a result, which is then handed over by Output.Meta.
+// TakesRounds reports whether the host repeats a call whose adapter's server sends a
+// request instead of a result. The adapter returns that request by Output.Meta.
 func TakesRounds(ctx context.Context) bool { return ctx.Value(roundsKey{}) != nil }

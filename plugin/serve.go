@@ -19,16 +19,16 @@ import (
 // maxRequestBytes bounds what a host may send: arguments are 1 MiB by default.
 const maxRequestBytes = 64 << 20
 
-// Serve runs the tools for the host that started this process and returns
-// when the host shuts it down; main should then end. Started by hand, it says
-// how to run the tools and exits with status 2. It panics without tools or
-// with two of one name.
+// Serve serves the tools to the host that started this process. It returns
+// when the host shuts it down; main should then return. If the process was
+// started by hand, Serve prints how to run the tools and exits with status 2.
+// It panics if there are no tools, or two have the same name.
 func Serve(tools ...Registered) {
 	mustBeDistinct(tools)
 	serve(fixed(tools))
 }
 
-// ServeProvider is Serve for tools that are known only at run time.
+// ServeProvider is like Serve, for tools that are known only at run time.
 func ServeProvider(p Provider) { serve(p) }
 
 func serve(p Provider) {

@@ -18,13 +18,13 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
-// Causes with which a call's context ends; see context.Cause.
+// Causes of the end of a call's context; see context.Cause.
 var (
-	// ErrDeadline: the call's timeout is over; the grace period runs.
+	// ErrDeadline means that the call's timeout has expired; the grace period runs.
 	ErrDeadline = errors.New("the call's timeout is over")
-	// ErrCancelled: the host asked the call to end.
+	// ErrCancelled means that the host cancelled the call.
 	ErrCancelled = errors.New("the call was cancelled")
-	// ErrTerminated: the process received SIGTERM, and no host has said why.
+	// ErrTerminated means that the process got SIGTERM, and the host did not say why.
 	ErrTerminated = errors.New("the process was told to end (SIGTERM)")
 )
 

@@ -16,69 +16,70 @@ import (
 	"github.com/toolhost/toolhost/plugin/schema"
 )
 
-// Tool describes a tool to hosts and models. Everything but Name is optional.
-// Claims (ReadOnly and so on) and hints are just that: the host's
-// configuration decides, and a claim only ever tightens what it does.
+// Tool describes a tool to hosts and models. All fields but Name are optional.
+// Claims (ReadOnly and so on) and hints do not bind the host: its configuration
+// decides, and a claim can only make it stricter.
 type Tool struct {
 	// Name is 1 to 64 of A-Z, a-z, 0-9, _ and -, the form that every model API
 	// takes, and unique in a binary.
 	Name string
 	// Title is for people, Description for the model.
 	Title, Description string
-	// ReadOnly: a call changes nothing outside its own process. Idempotent: a
-	// second call with the same arguments changes nothing more. Both make a
-	// failed call retryable. Destructive: a call may destroy something; Additive: it
-	// destroys nothing, where it changes something.
+	// ReadOnly claims that a call changes nothing outside of its process, and
+	// Idempotent that a second call with the same arguments changes nothing more.
+	// If the operator confirms it, either makes a failed call retryable. Destructive
+	// claims that a call may destroy something, and Additive that it may change but not
+	// destroy something.
 	ReadOnly, Idempotent, Destructive, Additive bool
-	// OpenWorld: a call deals with what is outside of this machine, such as the web;
-	// ClosedWorld: it does not. MCP clients take a tool that says nothing for destructive,
-	// and for one of an open world.
+	// OpenWorld claims that a call deals with things outside of this machine, such as
+	// the web, and ClosedWorld that it does not. MCP clients assume Destructive and
+	// OpenWorld for tools without a claim.
 	OpenWorld, ClosedWorld bool
-	// Exclusive: no other call of the same turn may run beside this one.
+	// Exclusive is set if no other call of the same turn may run at the same time.
 	Exclusive bool
-	// Timeout and SoftBudget are hints for calls that nobody configured; zero
-	// means none.
+	// Timeout and SoftBudget are hints, used if nothing is configured; zero means
+	// no hint.
 	Timeout, SoftBudget time.Duration
 	// TimeoutArgument names the integer argument, in milliseconds, by which
-	// the model asks for a timeout of its own; empty means none.
+	// the model requests a timeout; empty means none.
 	TimeoutArgument string
 	// Wish is what the tool would like its sandbox to grant.
 	Wish Wish
-	// Extra is what an adapter's tool has beside all this in its own protocol, a JSON
-	// object.
+	// Extra is a JSON object with other fields of an adapter's tool in its server's
+	// protocol.
 	Extra json.RawMessage
 }
 
-// Wish is what a tool would like to be granted; toolhost explain shows it
-// beside what it gets.
+// Wish lists grants that a tool would like to have. toolhost explain shows them
+// besides the actual grants.
 type Wish struct {
 	// Read and Write are paths.
 	Read, Write []string
-	// Network asks for all of the host's network, Reach for names and addresses as
-	// network grants are written: api.example.com:443.
+	// Network asks for all of the host's network, Reach for names and addresses in the
+	// form of network grants: api.example.com:443.
 	Network bool
 	Reach   []string
-	// MemoryBytes and Pids are limits that would do; zero says nothing.
+	// MemoryBytes and Pids are sufficient limits; zero means unknown.
 	MemoryBytes, Pids int64
 }
 
-// Registered is a tool ready to be served, made by NewTool or NewRawTool.
+// Registered is a tool that Serve can serve, made by NewTool or NewRawTool.
 type Registered struct {
 	name     string
 	describe func() *pluginv1.ToolDescription // made when it is first asked for: a host that knows the tool only calls it
 	run      func(ctx context.Context, arguments []byte, out *Output) (structured []byte, err error)
 }
 
-// Name is the tool's name.
+// Name returns the tool's name.
 func (r Registered) Name() string { return r.name }
 
 // Describe returns the description that hosts get.
 func (r Registered) Describe() *pluginv1.ToolDescription { return r.describe() }
 
-// Run calls the tool in this process, as Serve would for a host: it decodes
-// arguments, runs the function and returns its result as JSON (nil where the
-// result type is None). A result over 4 MiB, the most that a host takes in one
-// message, is an error.
+// Run runs the tool in this process, as Serve would for a host: it decodes the
+// arguments, calls the function and returns its result as JSON (nil where the
+// result type is None). It fails for a result over 4 MiB, the most that a host
+// accepts in one message.
 func (r Registered) Run(ctx context.Context, arguments json.RawMessage, out *Output) (json.RawMessage, error) {
 	result, err := r.run(ctx, arguments, out)
 	if err == nil && len(result) > maxResultBytes {
@@ -98,16 +99,15 @@ const (
 	nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 )
 
-// NewTool binds a description to the function that does the work. In must be a
-// struct or a map: it is the arguments object. The function may be called by
-// several goroutines at once if the host reuses the process. NewTool panics
-// where the tool could never work: a bad name, or types without a JSON Schema.
+// NewTool returns a tool with a description and the function that does the work. In
+// must be a struct or a map: it is the arguments object. If the host reuses the
+// process, the function may be called by several goroutines at once. NewTool panics
+// if the tool could never work: for a bad name, or types without a JSON Schema.
 //
-// The schemas are made of the types as encoding/json sees them. A type with a
-// text form of its own (encoding.TextUnmarshaler or TextMarshaler) is a string, a
-// type with a JSON form of its own (json.Unmarshaler or Marshaler) may be
-// anything, but for In itself, which is an object of its fields. NewRawTool takes
-// schemas that were written by hand.
+// The schemas are made from the types by the rules of encoding/json. A type that
+// implements encoding.TextUnmarshaler or TextMarshaler is a string, and one that
+// implements json.Unmarshaler or Marshaler may be anything, except for In itself,
+// which is an object of its fields. NewRawTool takes handwritten schemas.
 func NewTool[In, Out any](t Tool, do func(context.Context, In, *Output) (Out, error)) Registered {
 	if err := t.check(); err != nil {
 		panic("plugin: " + err.Error())
@@ -149,8 +149,8 @@ func (t Tool) check() error {
 	return nil
 }
 
-// InvalidArgumentsError says that the arguments do not decode into the tool's
-// type; the tool did not run.
+// InvalidArgumentsError means that the arguments do not decode into the tool's
+// type. The tool did not run.
 type InvalidArgumentsError struct{ Err error }
 
 func (e *InvalidArgumentsError) Error() string { return "invalid arguments: " + e.Err.Error() }
