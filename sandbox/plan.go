@@ -21,36 +21,35 @@ const (
 	toolID = 1000
 )
 
-// Task is what a plan is made for, beside the policy.
+// Task holds what a plan needs to know about a call besides the policy.
 type Task struct {
-	// Programs are files that the call must see although nothing is granted:
-	// its executables.
+	// Programs are the call's executables, which it sees without a grant.
 	Programs []Program
-	// MemoryBytes and CPUPercent are the call's limits, 0 for none: the sizes
-	// of its folders, and what it reads about itself, follow from them.
+	// MemoryBytes and CPUPercent are the call's limits, 0 for none. The sizes of
+	// its file systems, and what it reads about itself, depend on them.
 	MemoryBytes, CPUPercent int64
 	// OpenFiles is the limit of open files of one process; 0 is
 	// DefaultOpenFiles.
 	OpenFiles int64
 	// ProcessBytes bounds the data of each process and Tasks the tasks of the
-	// call's user, by rlimits; 0 for none. They are for a call that no cgroup holds.
+	// call's user, by rlimits; 0 means no bound. They are for calls without a cgroup.
 	ProcessBytes, Tasks int64
-	// TimerSlack is how late timers may be, for a program that is woken so often that
-	// it would rather be woken together; 0 leaves the kernel's 50 µs.
+	// TimerSlack is how late timers may fire, for a program that is woken very often;
+	// 0 means the kernel's 50 µs.
 	TimerSlack time.Duration
 	Storage    Storage
-	// Secrets are files for the call alone.
+	// Secrets are the call's secret files.
 	Secrets []Secret
 }
 
 // Program is an executable: Source on the host, Target as the call sees it.
 type Program struct{ Source, Target string }
 
-// Storage bounds what a call can store; it counts towards its memory. A
-// workspace that persists (Policy.Workspace) is not bounded by it. Zero
-// fields are by default a quarter (workspace), an eighth (/tmp) and a 32nd
-// (/dev/shm) of the call's memory limit, or of 512 MiB without one. All
-// together must stay under half of it.
+// Storage bounds the files of a call, which count towards its memory. It does
+// not bound a persistent workspace (Policy.Workspace). Zero fields mean a
+// quarter (workspace), an eighth (/tmp) and a 32nd (/dev/shm) of the call's
+// memory limit, or of 512 MiB without one. The sum must be less than half of
+// that.
 type Storage struct {
 	WorkspaceBytes, TmpBytes, ShmBytes int64
 	// WorkspaceInodes bounds the number of files, by default 65536; /tmp has a
@@ -114,8 +113,8 @@ func (s Storage) complete(memory int64, persistent bool) (Storage, error) {
 	return s, nil
 }
 
-// Plan is how one call is to be started. It is immutable, and nothing has been
-// done for it yet.
+// Plan says how to start one call. It is immutable; making it has no effect on the
+// system.
 type Plan struct {
 	flags   int64
 	root    wire.Root
@@ -133,11 +132,11 @@ type Plan struct {
 	lifetimes isolation
 }
 
-// Close closes the granted paths, after the starts that are under way. A later start opens
-// them again, and fails where something else is there. It may be called again.
+// Close closes the granted paths, after the starts in progress. A later start opens them
+// again, and fails if a path leads to another file. Close may be called more than once.
 func (p *Plan) Close() { p.held.close() }
 
-// Receipt is what the plan enforces; a start fails if any of it can't be.
+// Receipt returns what the plan enforces; a start that cannot enforce all of it fails.
 func (p *Plan) Receipt() api.Receipt {
 	r := p.receipt
 	r.Read, r.Write, r.Secrets = slices.Clone(r.Read), slices.Clone(r.Write), slices.Clone(r.Secrets)
@@ -146,18 +145,18 @@ func (p *Plan) Receipt() api.Receipt {
 	return r
 }
 
-// Env are the variables by which the tool knows its surroundings.
+// Env returns the environment variables that the sandbox sets for the tool.
 func (p *Plan) Env() []string { return slices.Clone(p.env) }
 
-// Storage is what the call may store; zero without a sandbox. Zero for the
-// workspace only is a workspace that persists, without bounds.
+// Storage returns the bounds on the call's files; zero without a sandbox. If only
+// those of the workspace are zero, it is persistent and not bounded.
 func (p *Plan) Storage() Storage { return p.storage }
 
-// Confined says whether the tool sees files of its own only.
+// Confined reports whether the tool sees a private file system instead of the host's.
 func (p *Plan) Confined() bool { return p.confine }
 
-// Hides says whether a confined tool sees nothing of what the host has at path,
-// and could be granted it.
+// Hides reports whether a confined tool cannot see the host's path, and a grant
+// could change that.
 func (p *Plan) Hides(path string) bool {
 	if !p.confine || !Showable(path) || Within(path, Workspace) {
 		return false
@@ -168,7 +167,7 @@ func (p *Plan) Hides(path string) bool {
 	return !slices.ContainsFunc(p.root.Mounts, shown) && !slices.ContainsFunc(p.root.Links, link) && !slices.ContainsFunc(p.root.Files, text)
 }
 
-// SocketDir is where a confined tool makes its socket, as it sees it.
+// SocketDir returns the folder, inside the sandbox, for a confined tool's socket.
 func (p *Plan) SocketDir() string {
 	if p.confine {
 		return socketDir
@@ -176,9 +175,9 @@ func (p *Plan) SocketDir() string {
 	return ""
 }
 
-// Plan decides how the policy is enforced on a host with these features. It
-// does nothing to the system. The error is a *MissingError if the host lacks
-// what the policy needs, an *UnconfinedError if the policy's tier does.
+// Plan plans how to enforce the policy on a host with these features. It has no
+// effect on the system. The error is a *MissingError if the host lacks a feature
+// that the policy needs, an *UnconfinedError if the policy's tier does.
 func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	if r.policy.tier() == TierNone {
 		return r.planNone(f, t)

@@ -14,61 +14,61 @@ import (
 
 // Tiers of isolation.
 const (
-	// TierNative is a sandbox of namespaces, an own user, a minimal read-only
+	// TierNative is a sandbox of namespaces, a separate user, a minimal read-only
 	// root, a system call filter and Landlock. It is the default.
 	TierNative = "native"
-	// TierNone isolates lifetimes only: a PID namespace, a private /proc and
-	// socket folder. Files, network and system calls are the caller's own.
+	// TierNone isolates lifetimes only, by a PID namespace, and a private /proc
+	// and socket folder. Files, network and system calls are not restricted.
 	TierNone = "none"
 )
 
 // Networks.
 const (
-	// NetworkNone leaves nothing but a loopback interface of the call's own.
+	// NetworkNone is a private network namespace with a loopback interface only.
 	NetworkNone = "none"
-	// NetworkHost is the host's network, but never its abstract sockets.
+	// NetworkHost is the host's network, without its abstract unix sockets.
 	NetworkHost = "host"
 )
 
-// SharedUID is the degradation in which a call acts as the calling user
-// instead of as a user of its own: other programs of that user, and other such
-// calls, are then protected from it by everything but the user id.
+// SharedUID is the degradation in which a call runs as the calling user instead
+// of a separate one. Other programs of that user, and other such calls, are then
+// protected from it by all mechanisms but the user ID.
 const SharedUID = "sharedUid"
 
-// Policy says what a call may touch. It is data, never changed by this
-// package; the zero value grants nothing.
+// Policy says what a call may access. It is data, which this package never
+// changes. The zero value grants nothing.
 type Policy struct {
-	// Tier is TierNative, also if empty, or TierNone.
+	// Tier is TierNative or TierNone; empty means TierNative.
 	Tier string
-	// Read and Write are bound paths: files and folders of the host that the
-	// call sees under the same path, acting with the invoking user's rights.
-	// What it makes there belongs to that user. Relative paths are taken from
-	// the working directory when the policy is resolved.
+	// Read and Write are granted files and folders of the host. The call sees
+	// them under the same path, with the invoking user's rights, and files that
+	// it creates there belong to that user. Relative paths are relative to the
+	// working directory when the policy is resolved.
 	Read, Write []string
-	// Workspace is a folder of the host's that becomes the call's workspace
-	// and stays after it; empty is a workspace of the call's own, which goes
-	// with it. It must be a real folder (no link) and belong to the caller; the
-	// call acts in it as on Write. No quota applies to it. Calls may share it
-	// at the same time: who needs it alone sees to that.
+	// Workspace is a folder of the host that becomes the call's workspace and
+	// outlives it. If it is empty, the workspace is made for the call and
+	// removed with it. The folder must belong to the caller and not be a
+	// link; access is as for Write. No quota applies to it. Several calls may use
+	// it at the same time; callers must lock it if they need to.
 	Workspace string
-	// Network is NetworkNone, NetworkHost or NetworkGrants; empty is NetworkGrants
-	// where there are Grants or AskNetwork is set, else NetworkNone.
+	// Network is NetworkNone, NetworkHost or NetworkGrants. Empty means NetworkGrants
+	// if there are Grants or AskNetwork is set, else NetworkNone.
 	Network string
-	// Grants are what the call may reach by name or address. They need a relay
+	// Grants are the names and addresses that the call may reach. They need a relay
 	// outside: see Process.TakeSockets.
 	Grants []network.Grant
-	// AskNetwork has the call's own name server answer for every name, so that
-	// people can be asked about a connection to one that is not granted.
+	// AskNetwork makes the call's name server answer for every name, so that people
+	// can be asked about a connection to a name that is not granted.
 	AskNetwork bool
-	// Strict also refuses file locks, by which calls of several tenants could
+	// Strict also denies file locks, by which calls of several tenants could
 	// signal to one another.
 	Strict bool
-	// Require names features without which the call must not run, although the
-	// tier could do without: FeatureLandlock, FeatureLandlockScope.
+	// Require names optional features without which the call must not run:
+	// FeatureLandlock, FeatureLandlockScope.
 	Require []string
-	// Allow names degradations that may happen: SharedUID, or
-	// FeatureLandlockScope, without which the host's network brings the host's
-	// abstract sockets. Each is in the receipt of a call that it happened to.
+	// Allow names degradations that are accepted: SharedUID, or
+	// FeatureLandlockScope, without which the host's network includes the host's
+	// abstract sockets. The call's receipt lists those that occurred.
 	Allow []string
 }
 
@@ -88,9 +88,9 @@ func (p Policy) tier() string {
 	return p.Tier
 }
 
-// Resolved is a policy whose names have been checked and whose paths are open:
-// a call sees what was judged, wherever the paths lead by then. Close it, or a
-// Plan made of it, when no start is to come.
+// Resolved is a policy whose names have been checked and whose paths are open, so
+// that a call sees the files that were checked, wherever the paths lead later.
+// Close it, or a Plan made from it, after the last start.
 type Resolved struct {
 	policy Policy
 	grants []grant // parents before what is below them
@@ -102,17 +102,17 @@ type Resolved struct {
 	epoch uint64
 }
 
-// Watched says whether a later change of the host's mounts is noticed: Spec.Key then differs.
+// Watched reports whether later changes of the host's mounts are noticed; they change Spec.Key.
 func (r Resolved) Watched() bool { return r.epoch != 0 }
 
-// Masked says whether something of toolhost's own lies in what is granted.
+// Masked reports whether some of toolhost's own files lie below granted paths.
 func (r Resolved) Masked() bool { return len(r.masks) > 0 }
 
-// Close closes the granted paths, after the starts that are under way. It may be
-// called again.
+// Close closes the granted paths, after the starts in progress. It may be called
+// more than once.
 func (r Resolved) Close() { r.held.close() }
 
-// Check is Resolve for those who only want to know.
+// Check returns the error of Resolve, without keeping paths open.
 func (p Policy) Check() error {
 	r, err := p.Resolve()
 	r.Close()
@@ -120,7 +120,7 @@ func (p Policy) Check() error {
 }
 
 // Resolve checks a policy and opens its paths on the host. Errors name the
-// entry, its value and what would be right.
+// entry, its value and the remedy.
 func (p Policy) Resolve() (Resolved, error) {
 	if err := p.check(); err != nil {
 		return Resolved{}, err
@@ -180,21 +180,21 @@ func (r *Resolved) add(g grant) {
 	r.grants = append(r.grants, g)
 }
 
-// KeepsWorkspace says whether the call's workspace was there before it, and stays.
+// KeepsWorkspace reports whether the call's workspace is persistent.
 func (r Resolved) KeepsWorkspace() bool { return r.policy.Workspace != "" }
 
-// Confines says whether the call will see files of its own only.
+// Confines reports whether the call will see a private file system instead of the host's.
 func (r Resolved) Confines() bool { return r.policy.tier() != TierNone }
 
-// Showable says whether a confined call can see something of the host's at
-// this path, which the sandbox has not for itself.
+// Showable reports whether the host's path can be shown to a confined call: the
+// sandbox does not use the path itself.
 func Showable(path string) bool { return checkReserved(path) == nil }
 
-// OwnFolder says whether path is a folder that every confined call has.
+// OwnFolder reports whether path is a folder that every confined call has.
 func OwnFolder(path string) bool { return path == "/" || path == "/tmp" || path == Workspace }
 
-// Warnings returns what the policy's author may not know: grants that are
-// links, which another call may have made.
+// Warnings returns warnings for the policy's author: grants that are links, which
+// another call may have made.
 func (r Resolved) Warnings() (list []string) {
 	for _, g := range r.grants {
 		if g.source != g.target {
@@ -204,23 +204,24 @@ func (r Resolved) Warnings() (list []string) {
 	return list
 }
 
-// Covers says whether path is one that the call will see of the host's.
+// Covers reports whether the call will see the host's path.
 func (r Resolved) Covers(path string) bool {
 	return slices.ContainsFunc(r.grants, func(g grant) bool { return Within(path, g.target) })
 }
 
-// MayWrite says whether the call may write at path.
+// MayWrite reports whether the call may write to path.
 func (r Resolved) MayWrite(path string) bool {
 	return r.writes(path, func(real, source string) bool { return Within(real, source) })
 }
 
-// WritesBelow says whether a folder that the call may write to lies in path, at
-// any depth.
+// WritesBelow reports whether the call may write to a folder below path, at any
+// depth.
 func (r Resolved) WritesBelow(path string) bool {
 	return r.writes(path, func(real, source string) bool { return Within(source, real) })
 }
 
-// KeepFrom refuses writing to folders which others are executed, or trusted, by.
+// KeepFrom returns an error if the call may write to, above or below one of the trusted
+// paths, from which the host runs programs or reads its state.
 func (r Resolved) KeepFrom(trusted []string) error {
 	for _, path := range trusted {
 		if r.MayWrite(path) || r.WritesBelow(path) {
@@ -251,7 +252,7 @@ func (r Resolved) writable() (sources []string) {
 	return sources
 }
 
-// Sources are the real paths of what the call sees of the host's files, and whether it may
+// Sources yields the real paths of the host's files that the call sees, and whether it may
 // write there.
 func (r Resolved) Sources() iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
@@ -266,8 +267,8 @@ func (r Resolved) Sources() iter.Seq2[string, bool] {
 	}
 }
 
-// Holds says whether the call will see path as a folder, because something
-// granted is in it.
+// Holds reports whether the call will see path as a folder because a granted path
+// lies in it.
 func (r Resolved) Holds(path string) bool {
 	return slices.ContainsFunc(r.grants, func(g grant) bool { return Within(g.target, path) })
 }
@@ -303,11 +304,11 @@ func withoutLinks(path string) string {
 	return path
 }
 
-// Real follows all links in what exists of an absolute path, whatever their owner.
+// Real resolves all links in the existing part of an absolute path, whatever their owner.
 func Real(path string) string { return lookup.Real(path) }
 
-// Within says whether path is dir or below it. Both are absolute and clean, as filepath.Clean
-// has them.
+// Within reports whether path is dir or below it. Both must be absolute and clean, as by
+// filepath.Clean.
 func Within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -26,10 +26,10 @@ const trialProgram = ownImage
 // forbidden are folders that a confined tool must not be able to write to.
 var forbidden = []string{"/", "/usr", "/usr/bin", "/etc", "/dev", "/proc/sys", "/run"}
 
-// Probe finds out what this host offers by really doing it: it starts a
-// sandboxed program that tries what it must not be able to do. An error that
-// Is ErrDiedAtBirth says that nothing can be born there; any other, that not
-// even a launcher without a sandbox can be started.
+// Probe finds the host's features by a trial: it starts a sandboxed program that
+// tries what it must not be able to do. The error is ErrDiedAtBirth if no process
+// survives its birth in those cgroups. Any other error means that not even a
+// launcher without a sandbox can be started.
 func (h *Host) Probe(ctx context.Context, into Into) (Features, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

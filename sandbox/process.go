@@ -16,7 +16,7 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// Process is a started tree. Its methods may be called from any goroutine.
+// Process is a started process tree. Its methods are safe for concurrent use.
 type Process struct {
 	control *net.UnixConn
 	who     identity
@@ -110,20 +110,20 @@ func (p *Process) orphaned(ctx context.Context) error {
 // stillborn says whether it is certain that no tool was or will be started.
 func (p *Process) stillborn() bool { return closed(p.born) && p.pidfd == nil && !p.begun }
 
-// PID is the launcher's process id. A signal to the tree's members must leave
-// it out.
+// PID returns the launcher's process ID. Signals to the members of the tree must
+// skip it.
 func (p *Process) PID() int { return p.pid }
 
-// UID is the tool's user as the host sees it.
+// UID returns the tool's user ID on the host.
 func (p *Process) UID() int { return p.who.outside }
 
-// Gone is closed when the launcher has ended. Where it was PID 1 of a
-// namespace, the kernel has by then ended and reaped every process in it
-// (pid_namespaces(7)).
+// Gone returns a channel that is closed when the launcher has ended. If it was
+// PID 1 of a namespace, the kernel has then killed and reaped every process in
+// it (pid_namespaces(7)).
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
-// HasEnded says whether the launcher has ended at this moment. Gone is closed
-// somewhat later, on a busy machine much.
+// HasEnded reports whether the launcher has ended. Gone is closed later, on a busy
+// machine much later.
 func (p *Process) HasEnded() bool {
 	select {
 	case <-p.gone:
@@ -136,13 +136,13 @@ func (p *Process) HasEnded() bool {
 	return p.raw != nil && p.raw.Control(func(fd uintptr) { over = ended(int(fd), 0) }) == nil && over
 }
 
-// Exited receives the tool's own raw wait status, as the launcher saw it: it
-// cannot be forged by an exit code. It is closed afterwards, or without one
-// if the launcher was killed first, and the tool with it.
+// Exited returns a channel that receives the raw wait status of the tool's main
+// process, as the launcher saw it, so that an exit code cannot imitate a signal. The
+// channel is closed afterwards, or without a value if the launcher was killed first.
 func (p *Process) Exited() <-chan syscall.WaitStatus { return p.exited }
 
-// Started waits until the tool's executable runs. An error is a *SetupError,
-// ErrDiedAtBirth, or ctx's with ErrUncertain.
+// Started waits until the tool's executable runs. The error is a *SetupError,
+// ErrDiedAtBirth, or wraps ctx's cause and ErrUncertain.
 func (p *Process) Started(ctx context.Context) error {
 	select {
 	case <-p.ready:
@@ -157,10 +157,10 @@ func (p *Process) Started(ctx context.Context) error {
 	}
 }
 
-// Begin starts the program of a process that was started with Spec.Waits, once: spec's
-// Path, with its Args, Env and Dir, and Timer, which counts from now. Nothing else of spec is
-// read. It does not wait; Started does. An error means that nothing has begun, and nothing
-// will.
+// Begin starts the program of a process that was started with Spec.Waits. It may be called
+// once. It uses spec's Path, Args, Env, Dir, and Timer, which counts from now, and ignores the
+// other fields. It does not wait; Started does. An error means that the program has not
+// started, and never will.
 func (p *Process) Begin(spec Spec) error {
 	if p.HasEnded() { // others may hold its end of the socket a moment longer
 		return fmt.Errorf("cannot give a sandbox that waits its program: %w", ErrGone)
@@ -178,17 +178,17 @@ func (p *Process) Begin(spec Spec) error {
 	return nil
 }
 
-// SocketDir is the folder in which the tool makes its socket, Workspace that of
-// its files, both as O_PATH descriptors; nil without one. They are valid after
-// Started, until Release.
+// SocketDir returns the folder of the tool's socket as an O_PATH descriptor, or nil. It
+// is valid after Started, until Release.
 func (p *Process) SocketDir() *os.File { return p.socketDir }
 
-// Workspace is described with SocketDir; nil also for one that persists. Its
-// content is the tool's: package sandbox/export takes files out of it.
+// Workspace returns the call's workspace as an O_PATH descriptor, or nil if there is no
+// workspace or it is persistent. It is valid after Started, until Release. Its content
+// is untrusted: package sandbox/export copies files out of it.
 func (p *Process) Workspace() *os.File { return p.workspace }
 
-// Kill ends the launcher, and with it its namespace. It may be called again,
-// by anyone; one that has ended is not an error.
+// Kill kills the launcher, and with it the processes of its PID namespace. It may be
+// called more than once; it is not an error if the launcher has ended.
 func (p *Process) Kill() error {
 	var err error
 	sent := p.raw.Control(func(fd uintptr) { err = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) })
@@ -201,9 +201,9 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Release frees what the host holds of a tree that is gone, its user too. It
-// waits for the process's goroutines, so call it only after Gone, or after
-// Kill. Only the first time counts.
+// Release frees the host's resources for a tree that is gone, including its user ID.
+// It waits for the process's goroutines, so call it only after Gone, or after Kill.
+// Later calls have no effect.
 func (p *Process) Release() { p.released.Do(p.free) }
 
 func (p *Process) free() {
@@ -225,9 +225,9 @@ func (p *Process) free() {
 	p.who.release()
 }
 
-// Abandon gives up a tree that cannot be killed: its goroutine and its user
-// stay until the kernel lets go of it, nothing else does. What is still to be born
-// finds its control socket closed, and ends.
+// Abandon gives up a tree that cannot be killed. Its goroutine and user ID stay
+// allocated until the kernel ends it; all else is freed. A process that is still being
+// born finds its control socket closed, and ends.
 func (p *Process) Abandon() {
 	_ = p.control.Close()
 	go p.Release()
@@ -356,8 +356,8 @@ func (p *Process) buildOver() {
 	}
 }
 
-// Built is closed once the sandbox is made, but for what the launcher does to itself, or
-// the launcher has ended.
+// Built returns a channel that is closed once the sandbox is made, except for the
+// launcher's own confinement, or the launcher has ended.
 func (p *Process) Built() <-chan struct{} { return p.built }
 
 func closed(c <-chan struct{}) bool {

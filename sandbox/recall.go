@@ -30,11 +30,10 @@ var circumstances = []string{
 	"/proc/self/attr/current", "/proc/self/mountinfo", "/proc/self/cgroup", "/proc/self/uid_map", "/proc/self/gid_map",
 }
 
-// Recall returns what Probe would find, without a trial: where an earlier host of
-// this user has had one in the same circumstances, and it met everything that it
-// should. It is for programs that make one call: a start sees whatever fails
-// then, but not a kernel that silently ceased to enforce something, which a trial
-// would.
+// Recall returns the features without a trial, if an earlier host of this user had
+// a trial under the same conditions that found all expected features. It is for
+// programs that make one call: the start notices a mechanism that fails, but not a
+// kernel that silently no longer enforces one, as a trial would.
 func (h *Host) Recall() (f Features, ok bool) {
 	f = h.assume()
 	known, err := h.readRecalled()
@@ -45,7 +44,7 @@ func (h *Host) Recall() (f Features, ok bool) {
 	return f, true
 }
 
-// Forget has the next host try again.
+// Forget deletes the result for Recall, so that the next host probes again.
 func (h *Host) Forget() error {
 	err := os.Remove(h.recallPath())
 	if errors.Is(err, fs.ErrNotExist) {

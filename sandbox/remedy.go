@@ -13,8 +13,8 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// Remedy says how this machine gets what a start has lacked; empty where err
-// does not tell.
+// Remedy returns how to provide what the failed start lacked on this machine, or ""
+// if that is unknown.
 func Remedy(err error) string {
 	switch {
 	case errors.Is(err, unix.EMFILE):
@@ -91,8 +91,8 @@ var networkRemedies = map[string]string{
 	"open the network's counters":  "show /proc/self/net/snmp where toolhost runs, which a container may mask, or grant no network",
 }
 
-// OfTheHost says whether a start has failed for a reason of this machine's, so
-// that others fail, too; not by what its call alone asks for.
+// OfTheHost reports whether a start failed because of this machine, so that others
+// fail, too, rather than because of its own call.
 func OfTheHost(err error) bool {
 	setup, ok := errors.AsType[*SetupError](err)
 	switch {

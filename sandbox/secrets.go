@@ -7,7 +7,7 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// SecretsDir holds a call's secret files.
+// SecretsDir is the folder of a call's secret files.
 const SecretsDir = "/run/secrets"
 
 // Bounds of a call's secret files.
@@ -16,12 +16,11 @@ const (
 	MaxSecretBytes = 64 << 10
 )
 
-// Secret is a small file that exists in the call's sandbox alone, as
-// SecretsDir/Name, for the tool to read (mode 0400) and for nobody to change.
-// It lies in memory that counts to the call's, and goes with the call. Data is
-// in no receipt, and not printed by fmt.
+// Secret is a small read-only file (mode 0400) that exists only in the call's
+// sandbox, as SecretsDir/Name. It is in memory, which counts towards the call's,
+// and ends with the call. Data is not in receipts, and fmt does not print it.
 type Secret struct {
-	// Name is of letters, digits, '.', '_' and '-', at most 128.
+	// Name consists of at most 128 letters, digits, '.', '_' and '-'.
 	Name string
 	// Data has at most MaxSecretBytes.
 	Data []byte

@@ -15,14 +15,13 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// LauncherTasks bounds the tasks that the launcher adds to a call's group. A
-// group's pids limit is the tool's own plus this until Process.Tasks says how
-// many they are.
+// LauncherTasks bounds the tasks that the launcher adds to a call's cgroup. The
+// cgroup's pids limit begins as the tool's limit plus this.
 const LauncherTasks = wire.Tasks
 
-// CommandAdapter is the program that runs a plain command as a tool, in every
-// call, and CommandMode its first argument; those behind it are the command's. It
-// is the launcher's own image, executed anew (sandbox/launcher/command.c).
+// CommandAdapter is the path, in every call, of the program that runs a plain
+// command as a tool. Its first argument is CommandMode; the command follows. It is
+// the launcher's own image (sandbox/launcher/command.c).
 const (
 	CommandAdapter = ownImage
 	CommandMode    = wire.ModeCommand
@@ -31,19 +30,19 @@ const (
 // ownImage is what a launcher's child executes to become the launcher's program.
 const ownImage = "/proc/self/exe"
 
-// Into runs birth, which asks for exactly one process, with the cgroups that
-// it is to be born in (cgroup.Group.Fork): the cgroup2 directory, the v1 `tasks`
-// files that the forking thread enters for that moment, and those by which it
-// returns. nil is the host's own cgroups.
+// Into calls birth, which forks exactly one process, with the cgroups for that
+// process (see cgroup.Group.Fork): the cgroup2 directory, the v1 `tasks` files that
+// the forking thread enters for the fork, and those by which it returns. A nil Into
+// means the host's own cgroups.
 type Into func(birth func(dir *os.File, enter, leave []*os.File) error) error
 
-// Spec is one start. It is read during Start only.
+// Spec describes one start. It is read during Start only.
 type Spec struct {
-	// Plan says what the tool can see and do.
+	// Plan is the plan of the sandbox.
 	Plan *Plan
-	// Path is the executable as the tool sees it, Args its whole argument
-	// vector (Args[0] too), Env its whole environment (Plan.Env is not added),
-	// Dir its working directory.
+	// Path is the executable's path in the sandbox, Args its argument vector
+	// (including Args[0]), Env its environment (Plan.Env is not added), and Dir
+	// its working directory.
 	Path string
 	Args []string
 	Env  []string
@@ -52,31 +51,31 @@ type Spec struct {
 	// does not close them.
 	Stdio [3]*os.File
 	Extra []*os.File
-	// SocketDir is an existing folder in which the tool makes its socket where
-	// the plan is not confined, covered by a tmpfs where there is a mount
-	// namespace; empty for none. A confined tool has Plan.SocketDir.
+	// SocketDir is an existing folder for the tool's socket if the plan is not
+	// confined; in a mount namespace a tmpfs covers it. Empty means none. A confined
+	// tool has Plan.SocketDir.
 	SocketDir string
-	// Timer ends the tree from within after this time, also if the host is
-	// stopped or starved; 0 is never.
+	// Timer is the time after which the launcher ends the tree, even if the host is
+	// stopped or starved; 0 means never.
 	Timer time.Duration
-	// Movable: the timer will be moved often, as for calls that follow one another. Without
-	// a Lease it then takes the host one more descriptor, and does not wake the launcher.
+	// Movable is set if SetTimer will be called often, as for successive calls. Without a
+	// Lease the host then needs one more descriptor, and moving does not wake the launcher.
 	Movable bool
-	// Waits: the sandbox is made for a program that comes later: Process.Begin starts it. Path,
-	// Args, Env, Dir and Timer are then not read. The plan must confine.
+	// Waits makes the sandbox for a program that Process.Begin starts later. Path, Args, Env,
+	// Dir and Timer are then ignored. The plan must be confined.
 	Waits bool
-	// Lease, if not nil, ends the tree from within when it is over, as Timer does.
+	// Lease, if not nil, makes the launcher end the tree when the lease expires.
 	Lease *Lease
-	// KillFile opens cgroup.kill of the call's group. It is called where the
-	// plan has no PID namespace.
+	// KillFile opens cgroup.kill of the call's cgroup. It is called if the plan has
+	// no PID namespace.
 	KillFile func() (*os.File, error)
 	Into     Into
 }
 
-// SetupError is the launcher's or zygote's own report that a tool could not be
-// started. It is never the tool's doing.
+// SetupError is the launcher's or zygote's report that a tool could not be
+// started. The tool never causes it.
 type SetupError struct {
-	// Step is what was about to be done.
+	// Step is the step that failed.
 	Step string
 	Err  error
 }
@@ -93,29 +92,29 @@ func (e *SetupError) what() string { return fmt.Sprintf("cannot %s: %v", e.Step,
 
 func (e *SetupError) Unwrap() error { return e.Err }
 
-// Executing says whether the step was that of executing the tool's program.
+// Executing reports whether the execution of the tool's program failed.
 func (e *SetupError) Executing() bool { return e.Step == wire.StepExecute }
 
-// TooFewFiles says whether it was the call's own limit of open files that left the sandbox
-// none: the launcher opens those of Landlock below it.
+// TooFewFiles reports whether the call's limit of open files was too low to make the sandbox:
+// the launcher opens files for Landlock under that limit.
 func (e *SetupError) TooFewFiles() bool {
 	return e.Step == wire.StepLandlock && errors.Is(e.Err, unix.EMFILE)
 }
 
-// ErrDiedAtBirth: the launcher vanished without a word, as it does when its
-// group was killed before it could begin.
+// ErrDiedAtBirth means that the launcher ended without a report, as it does if its
+// cgroup was killed before.
 var ErrDiedAtBirth = errors.New("the launcher died before it could report")
 
-// ErrUncertain: the start was given up in its middle. What was born ends at
-// once, but the tool may have begun.
+// ErrUncertain means that the start was given up before it was complete. Its
+// processes end at once, but the tool may have started.
 var ErrUncertain = errors.New("the start was given up before it was complete; the tool may have begun")
 
-// Start starts a launcher that starts the tool, and returns once it is born:
-// Process.Started tells when the tool runs. ctx bounds only that. An error
-// means that nothing runs, or that what may still be born dies at once.
+// Start starts a launcher, which starts the tool, and returns once the launcher is
+// born; Process.Started waits for the tool. ctx bounds only Start. An error means
+// that nothing runs, and a process that is still being born dies at once.
 //
-// Where the zygote is at fault (it has died, hangs, or has no descriptors left)
-// and nothing was born for certain, the start is tried once more, by another one.
+// If the zygote failed (it died, hangs, or has no descriptors left) and certainly no
+// process was born, Start retries once with a new zygote.
 func (h *Host) Start(ctx context.Context, spec Spec) (*Process, error) {
 	p, again, err := h.start(ctx, spec)
 	if again && ctx.Err() == nil {

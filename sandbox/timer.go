@@ -51,13 +51,13 @@ func (t *timer) share(spec *Spec) (err error) {
 	return err
 }
 
-// ErrGone is that of a launcher which has ended, or is about to.
+// ErrGone is wrapped by the errors of SetTimer and Begin if the launcher has ended, or is
+// about to.
 var ErrGone = errors.New("the launcher is gone")
 
-// SetTimer moves the launcher's own timer to left from now; it is ErrGone after Gone, and
-// as soon as the launcher has closed its end of the socket, which it does when it ends. It
-// never blocks: a launcher that is slow to take it has it later, and not instead of one
-// that came after it.
+// SetTimer sets the launcher's timer to left from now. It fails with ErrGone after Gone, and
+// once the launcher has closed its end of the socket, as it does when it ends. It never
+// blocks: a slow launcher gets the value later, but never after a newer one.
 func (p *Process) SetTimer(left time.Duration) error {
 	p.timer.mu.Lock()
 	defer p.timer.mu.Unlock()

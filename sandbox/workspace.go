@@ -12,8 +12,8 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/lookup"
 )
 
-// Workspace is a call's own folder: its HOME, and its working directory unless
-// a granted path covers the caller's.
+// Workspace is the path of a call's private folder: its HOME, and its working
+// directory unless the caller's is granted.
 const Workspace = "/workspace"
 
 // openWorkspace opens the folder that is to be the workspace. The zygote checks
@@ -71,10 +71,10 @@ func checkOwner(st *unix.Stat_t) error {
 	return nil
 }
 
-// UnconfinedError says that a policy without a sandbox was to give a call what
+// UnconfinedError means that a policy without a sandbox asks for something that
 // only a sandbox has.
 type UnconfinedError struct {
-	// Thing is what the call was to have.
+	// Thing is what the policy asks for.
 	Thing string
 }
 
