@@ -15,9 +15,9 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// Dialer connects to the socket of this name that the tool has made in its
-// folder; nil where the host may by itself. An unprivileged host may not: it is
-// nobody special to a user of the call's own.
+// Dialer returns a function that connects to the named socket in the tool's
+// folder, or nil if the host can connect directly. An unprivileged host cannot:
+// it has no rights over the call's own user.
 func (p *Process) Dialer() func(ctx context.Context, name string) (*net.UnixConn, error) {
 	if os.Geteuid() == 0 || p.who.give == nil {
 		return nil

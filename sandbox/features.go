@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// State is what is known of a feature.
+// State says whether a host has a feature.
 type State int
 
-// States. Unknown means that trying was inconclusive; it counts as missing,
-// and is tried again by the next Probe.
+// States. Unknown means that the trial was inconclusive; it counts as missing,
+// and the next Probe tries again.
 const (
 	Unknown State = iota
 	Yes
@@ -22,7 +22,7 @@ const (
 
 func (s State) String() string { return [...]string{"unknown", "yes", "no"}[s] }
 
-// Features of a host that a sandbox is made of.
+// Names of the features that sandboxes use.
 const (
 	FeatureUserNS        = "userns"
 	FeatureMountNS       = "mountns"
@@ -43,7 +43,7 @@ const (
 // optionalFeatures are those that a call can do without.
 var optionalFeatures = []string{FeatureLandlock, FeatureLandlockScope}
 
-// Finding is what a host says about one feature.
+// Finding is the result of the trial of one feature.
 type Finding struct {
 	Feature string `json:"feature"`
 	State   State  `json:"-"`
@@ -54,7 +54,7 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Optional says whether a call can do without the feature.
+// Optional reports whether a call can run without the feature.
 func (f Finding) Optional() bool { return slices.Contains(optionalFeatures, f.Feature) }
 
 // uses say what each feature does for a call, in the receipt's order.
@@ -75,7 +75,7 @@ var uses = []struct{ feature, use string }{
 	{FeatureLandlockScope, "no signals and no abstract sockets to anything outside"},
 }
 
-// Features is what a host offers, found by Probe. It is never changed.
+// Features are the features of a host, as found by Probe. They are immutable.
 type Features struct {
 	findings map[string]Finding
 	landlock int // ABI, 0 for none
@@ -92,7 +92,7 @@ type Features struct {
 	untried    error
 }
 
-// Findings lists all features in a fixed order.
+// Findings returns the findings of all features in a fixed order.
 func (f Features) Findings() []Finding {
 	var list []Finding
 	for _, u := range uses {
@@ -101,9 +101,8 @@ func (f Features) Findings() []Finding {
 	return list
 }
 
-// Untried says why it is not known what this host offers: for a reason of its
-// own it could start nothing, as where it lacks descriptors. It is nil where that
-// is known.
+// Untried returns nil if the features are known, else why they are not: the host
+// could not start anything, for example for lack of descriptors.
 func (f Features) Untried() error { return f.untried }
 
 func (f Features) find(feature string) Finding {
@@ -119,8 +118,8 @@ func (f Features) find(feature string) Finding {
 	return found
 }
 
-// Without is f of a host that lacks the feature. Plans made with it show what
-// would happen there.
+// Without returns f without the feature. Plans made with it show what would
+// happen on such a host.
 func (f Features) Without(feature string) Features {
 	f = f.with(Finding{Feature: feature, State: No, Reason: "taken away", Remedy: "give it back"})
 	switch feature {
@@ -145,7 +144,7 @@ func (f Features) with(found Finding) Features {
 	return f
 }
 
-// MissingError says that a policy needs a feature which this host lacks.
+// MissingError means that a policy needs a feature that this host lacks.
 type MissingError struct{ Finding }
 
 func (e *MissingError) Error() string {
@@ -193,7 +192,7 @@ func findLayout(root string) layout {
 	return l
 }
 
-// Runtime says whether path is part of the runtime that every call sees.
+// Runtime reports whether path is part of the runtime that every call sees.
 func (f Features) Runtime(path string) bool {
 	path = withoutLinks(path)
 	for _, dir := range f.layout.binds {

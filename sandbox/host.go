@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Host starts calls' processes on this machine. Its methods may be used from
-// any goroutine.
+// Host starts the processes of calls on this machine. Its methods are safe for
+// concurrent use.
 type Host struct {
 	idDir string
 
@@ -25,8 +25,8 @@ const maxOld = 4
 
 var errClosed = errors.New("the host of sandboxes is closed")
 
-// Open starts what gives birth to launchers. idDir is a folder, the same for
-// all hosts of this user, in which they agree on who has which user for calls.
+// Open starts a zygote. idDir is a folder, the same for all hosts of this user, in
+// which they allocate user IDs for calls.
 func Open(idDir string) (*Host, error) {
 	h := &Host{idDir: idDir}
 	h.mu.Lock()
@@ -104,7 +104,7 @@ func (h *Host) release(z *zygote) {
 	}
 }
 
-// Restart replaces the zygote: what it gives birth to is born in the cgroup
+// Restart replaces the zygote, so that later processes are forked in the cgroup
 // that the host is in now.
 func (h *Host) Restart() error {
 	h.mu.Lock()
@@ -116,7 +116,7 @@ func (h *Host) Restart() error {
 	return h.renew()
 }
 
-// Close ends the zygote. Calls that run are not touched.
+// Close ends the zygote. Running calls go on.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

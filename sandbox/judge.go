@@ -93,7 +93,7 @@ func (r *Resolved) openGrant(j *judge, path string, write bool) (grant, error) {
 	return grant{source: o.path, target: shown, write: write}, nil
 }
 
-// ErrKind is why a socket, a FIFO or a device cannot be granted.
+// ErrKind is wrapped by the error for the grant of a socket, a FIFO or a device.
 var ErrKind = errors.New("it is neither a file nor a folder")
 
 // check says why something cannot be granted under the name target.

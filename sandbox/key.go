@@ -11,11 +11,10 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// Key is the same for policies that make the same call of a process. It tells
-// folders apart that the host has had under one path at different times: links
-// can be pointed elsewhere, folders replaced, and file systems mounted below them. So
-// with a network the host's files that say where names lead, but for what has no mounts of
-// its own and sees them as they are.
+// Key returns a string that is equal for policies with the same effect on a call. It
+// differs if a path leads to another folder than before: links can be changed, folders
+// replaced, and file systems mounted below them. For a policy with a network in the native
+// tier this includes the host's files for name resolution.
 func (r Resolved) Key() (key string) {
 	if r.held != nil && r.held.own != nil {
 		key = r.held.own.key
@@ -45,8 +44,8 @@ func (r Resolved) key() string {
 	return hex.EncodeToString(key.Sum(nil))
 }
 
-// Key is the same for starts whose sandboxes are alike, and whose programs may differ: one
-// can have the place of the other in a sandbox that waits (Waits).
+// Key returns a string that is equal for starts with equal sandboxes, even if their programs
+// differ: a sandbox that waits (see Waits) for one can be used for the other.
 func (s Spec) Key() string {
 	key := sha256.New()
 	s.Waits = true
@@ -94,8 +93,8 @@ func (h *held) key(path string) string {
 	return PathKey(path)
 }
 
-// PathKey is the same for as long as a path leads to the same file or folder. Inode
-// numbers alone are given anew, so the time of birth is part of it.
+// PathKey returns a string that is equal as long as path leads to the same file or folder.
+// It includes the time of birth, because inode numbers are reused.
 func PathKey(path string) string {
 	if path == "" {
 		return `""`

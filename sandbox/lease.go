@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lease is a timer that the host shares with the launchers of one or many processes
-// (timerfd_create(2)): when it is over, each launcher ends its tree, also while the host is
-// stopped or starved. NewLease makes one of CLOCK_BOOTTIME, which counts a machine's sleep.
-// Its methods may be used from any goroutine.
+// Lease is a timer that the host shares with the launchers of one or more processes
+// (timerfd_create(2)). When it expires, each launcher ends its process tree, even if the host
+// is stopped or starved. It uses CLOCK_BOOTTIME, which includes the time that the machine is
+// suspended. Its methods are safe for concurrent use.
 type Lease struct {
 	name string
 	file *os.File
 }
 
-// NewLease makes one that is over until it is renewed. The name is the same for what may
-// end together.
+// NewLease returns a lease that is expired until it is renewed. The name identifies the group
+// of processes that may end together.
 func NewLease(name string) (*Lease, error) { return newLease(name, unix.CLOCK_BOOTTIME) }
 
 func newLease(name string, clock int) (*Lease, error) {
@@ -35,7 +35,7 @@ func newLease(name string, clock int) (*Lease, error) {
 	return l, nil
 }
 
-// Name is as given to NewLease; that of nil is empty.
+// Name returns the lease's name; it is "" for nil.
 func (l *Lease) Name() string {
 	if l == nil {
 		return ""
@@ -57,8 +57,8 @@ func (l *Lease) share() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "lease"), nil
 }
 
-// Renew has it end after left, and at once where that is not positive. What has ended by
-// an earlier one stays ended.
+// Renew makes the lease expire after left, or at once if left is not positive. Processes that
+// have ended by it stay ended.
 func (l *Lease) Renew(left time.Duration) error {
 	raw, err := l.file.SyscallConn()
 	if err != nil {
@@ -75,11 +75,11 @@ func (l *Lease) Renew(left time.Duration) error {
 	return nil
 }
 
-// Close gives the timer up; processes that have it keep it as it is, also one that is being
-// started. None can be started with it any more.
+// Close closes the host's timer, after which no process can be started with the lease. For
+// processes that have it, including one being started, it expires as last set.
 func (l *Lease) Close() error { return l.file.Close() }
 
-// Uptime is the time since the machine's boot, its sleep included, by which leases run.
+// Uptime returns the time since the machine's boot, including suspension, as leases count it.
 func Uptime() (time.Duration, error) {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &at); err != nil {

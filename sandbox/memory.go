@@ -84,10 +84,9 @@ func hold(marks []mark) bool {
 	return !slices.ContainsFunc(marks, func(m mark) bool { return !m.holds() })
 }
 
-// Resolve is [Policy.Resolve] for a host that has many calls with the same policy: as
-// long as nothing has changed by which it was judged, it is not judged again, and its
-// paths are not opened before a call starts. A start then opens what was judged, or
-// fails.
+// Resolve is like [Policy.Resolve], for hosts that have many calls with the same policy. It
+// does not check a policy again while the files that it depends on are unchanged, and opens
+// paths only when a call starts. The start opens what was checked, or fails.
 func (g *Guard) Resolve(p Policy) (Resolved, error) {
 	epoch, watched := g.mounts.now()
 	if watched && p.named() > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// NetworkGrants is a network of the call's own, in which the names and addresses
-// of Policy.Grants are served by a relay outside (Process.TakeSockets).
+// NetworkGrants is a private network namespace in which a relay outside serves the
+// names and addresses of Policy.Grants (see Process.TakeSockets).
 const NetworkGrants = "grants"
 
 // resolver is a call's /etc/resolv.conf: no search list, so that every name is
@@ -42,7 +42,7 @@ func (p *Policy) normalNetwork() (err error) {
 // afterAsking stands among grants for the names that people are asked about.
 const afterAsking = "others after asking"
 
-// Reaches is the policy's network, and its grants in their short form.
+// Reaches returns the policy's network mode, and its grants in their short form.
 func (p Policy) Reaches() (mode string, grants []string) {
 	for _, g := range p.Grants {
 		grants = append(grants, g.String())
@@ -53,7 +53,7 @@ func (p Policy) Reaches() (mode string, grants []string) {
 	return p.network(), grants
 }
 
-// Network is the policy's: NetworkNone, NetworkHost or NetworkGrants.
+// Network returns the policy's network: NetworkNone, NetworkHost or NetworkGrants.
 func (r Resolved) Network() string {
 	if r.policy.tier() == TierNone {
 		return NetworkHost
@@ -61,7 +61,8 @@ func (r Resolved) Network() string {
 	return r.policy.network()
 }
 
-// NetworkWarnings say what the grants cost the call.
+// NetworkWarnings returns a warning if the grants take ports on every address, which the
+// call's own servers then cannot use.
 func (r Resolved) NetworkWarnings() []string {
 	grants, ask, ok := r.Grants()
 	arranged, err := network.Arrange(grants, ask)
@@ -71,8 +72,8 @@ func (r Resolved) NetworkWarnings() []string {
 	return nil
 }
 
-// Grants are those of the network in their one form, and ask says that people are
-// asked about other names; ok is false where the call's network is another.
+// Grants returns the network grants in normal form, and whether people are asked about
+// other names. ok is false if the network is not NetworkGrants.
 func (r Resolved) Grants() (grants []network.Grant, ask, ok bool) {
 	return r.policy.Grants, r.policy.AskNetwork, r.policy.network() == NetworkGrants
 }
@@ -125,17 +126,17 @@ func wireNetwork(p netip.Prefix) wire.Network {
 	return n
 }
 
-// Sockets of a call's network namespace. They keep it alive: close them, or hand
-// them to a process that does.
+// Sockets are the sockets of a call's network namespace. They keep it alive: close
+// them, or pass them to a process that does.
 type Sockets struct {
 	// Counters are /proc/net/snmp and /proc/net/snmp6 of the namespace.
 	Counters [2]*os.File
-	// UDP and TCP are the name server's, Listen those of the plan's grants.
+	// UDP and TCP are the name server's sockets, Listen those of the plan's grants.
 	UDP, TCP *os.File
 	Listen   []*os.File
 }
 
-// Files are all of them, in the order of their fields.
+// Files returns all sockets and counters, in the order of the fields.
 func (s *Sockets) Files() []*os.File {
 	return append([]*os.File{s.Counters[0], s.Counters[1], s.UDP, s.TCP}, s.Listen...)
 }
@@ -147,9 +148,9 @@ func (s *Sockets) Close() {
 	}
 }
 
-// TakeSockets waits for the sockets of a call with network grants, which are the caller's
-// from then on. The launcher sends them long before the tool runs; nil is for a start that
-// has failed, or was given up.
+// TakeSockets waits for the sockets of a call with network grants. The caller owns them and
+// must close them. The launcher sends them long before the tool runs. TakeSockets returns nil
+// if the start failed or ctx ended.
 func (p *Process) TakeSockets(ctx context.Context) *Sockets {
 	select {
 	case <-p.arranged:

@@ -16,26 +16,26 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// Own are files and folders of the host's program itself, which are in no grant,
-// by whatever path. No call can move it, or a folder above it.
+// Own lists the host program's own files and folders, which grants do not include
+// under any path. Calls cannot move them, or folders above them.
 type Own struct {
-	// Hidden cannot be granted; where it lies below a granted folder the call
-	// sees something empty in its place. What does not exist is left out.
+	// Hidden files and folders cannot be granted. Below a granted folder the call
+	// sees an empty one instead. Missing ones are ignored.
 	Hidden []string
-	// Fixed can be read; below a granted folder it is read-only, with all that is in
-	// it. Hidden there, it would look deleted. What does not exist must not be made:
-	// writing to a folder where it could be is refused.
+	// Fixed files and folders are readable, and read-only below a granted folder; if
+	// they were hidden they would look deleted. A call must not create a missing one:
+	// a grant to write to a folder where it could be is refused.
 	Fixed []string
-	// Made are folders that are fixed, too. Before a call that could make a missing
-	// one, it is made as the host's program would: for its user alone.
+	// Made are folders that are fixed, too. Before a call that could create a missing
+	// one, it is created with access for the host's user only.
 	Made []string
-	// Data is a folder below a hidden one. What is in it may be a workspace.
+	// Data is a folder below a hidden one. Folders in it may be workspaces.
 	Data string
 }
 
-// OwnError says that a grant is, or lies in, something of Own.
+// OwnError means that a granted path is, or lies in, one of the paths in Own.
 type OwnError struct {
-	// Grant is the granted path, Own what it shows.
+	// Grant is the granted path, Own the path that it shows.
 	Grant, Own string
 }
 
@@ -43,8 +43,8 @@ func (e *OwnError) Error() string {
 	return fmt.Sprintf("cannot grant %s: it is %s, or lies in it, which is toolhost's own; grant what is needed beside it", e.Grant, e.Own)
 }
 
-// Guard keeps what is Own out of policies. What it has seen once it holds, and so
-// finds it where it is moved to. It may be used from any goroutine.
+// Guard keeps the host's Own files out of policies. It holds the files open that it has
+// seen, so that it finds them after they are moved. It is safe for concurrent use.
 type Guard struct {
 	mounts mountWatch
 
@@ -69,8 +69,8 @@ const (
 	pinned                 // shown as it is: a mount point cannot be moved
 )
 
-// Apply refuses a policy that grants something own, and has what is made of it
-// show nothing of what lies below its grants. It replaces what was applied before.
+// Apply returns an error if the policy grants one of own's paths, and otherwise masks
+// those below its grants. It replaces an earlier Apply.
 func (g *Guard) Apply(r *Resolved, own Own) error {
 	r.masks = nil
 	if r.held == nil {
@@ -95,8 +95,8 @@ func (g *Guard) Apply(r *Resolved, own Own) error {
 	return nil
 }
 
-// Judge is Apply where no call is to run: nothing is made, and what Made names may be
-// missing.
+// Judge is like Apply, for a policy that is only checked: it creates nothing, and folders
+// in own.Made may be missing.
 func (g *Guard) Judge(r *Resolved, own Own) error {
 	r.masks = nil
 	if r.held == nil {
@@ -167,7 +167,7 @@ func (g *Guard) find(path string) (list []*opened, err error) {
 	return list, nil
 }
 
-// Close lets go of what it holds.
+// Close closes the files that the Guard holds.
 func (g *Guard) Close() {
 	g.mounts.close()
 	g.mu.Lock()
