@@ -41,23 +41,23 @@ var special = []struct {
 	{netip.MustParsePrefix("100::/64"), "reserved"},
 }
 
-// Reach decides which addresses a call's connections may have. Its zero value
-// lets them have public ones only.
+// Reach decides to which addresses a call may connect. Its zero value allows
+// public addresses only.
 type Reach struct {
-	// Granted are the call's grants; those of addresses and networks may be had
-	// whatever they are, on their ports.
+	// Granted are the call's grants. Granted addresses and networks are allowed on
+	// their ports, even if they are not public.
 	Granted []Grant
-	// Deny are the operator's own networks; Translated are prefixes that a NAT64 of
-	// this network translates to IPv4; Own are the addresses of this machine.
+	// Deny are networks that the operator denies; Translated are prefixes that a NAT64
+	// of this network translates to IPv4; Own are the addresses of this machine.
 	Deny, Translated []netip.Prefix
 	Own              []netip.Addr
-	// MayTranslate says that Translated is not known: no IPv6 address may be had that
-	// is not granted itself.
+	// MayTranslate is set if Translated is not known: only IPv6 addresses that are
+	// granted themselves are then allowed.
 	MayTranslate bool
 }
 
-// Refuse says what an address is that must not be reached; it is empty for one
-// that may be.
+// Refuse returns "" if the address is allowed, else what kind of address it is, for
+// messages.
 func (r Reach) Refuse(to netip.AddrPort) string {
 	addr := to.Addr().WithZone("")
 	mapped := addr.Is4In6()
@@ -106,15 +106,15 @@ func unmapped(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// TranslationName has only IPv4 addresses, so one with IPv6 has been translated
-// (RFC 7050).
+// TranslationName is a name with IPv4 addresses only: an IPv6 address for it comes from
+// a NAT64 (RFC 7050).
 const TranslationName = "ipv4only.arpa"
 
 // wellKnown are the IPv4 addresses of ipv4only.arpa (RFC 7050).
 var wellKnown = []netip.Addr{netip.MustParseAddr("192.0.0.170"), netip.MustParseAddr("192.0.0.171")}
 
-// TranslatedPrefixes are the NAT64 prefixes by which this network has made the
-// IPv6 addresses that TranslationName has here (RFC 7050, section 3; RFC 6052, 2.2).
+// TranslatedPrefixes returns the NAT64 prefixes of this network, from the addresses found
+// for TranslationName (RFC 7050, section 3; RFC 6052, 2.2).
 func TranslatedPrefixes(found []netip.Addr) (list []netip.Prefix) {
 	for _, addr := range found {
 		if !addr.Is6() || addr.Is4In6() {

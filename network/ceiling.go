@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Exceeds returns an error for the first grant that a ceiling does not cover
-// whole.
+// Exceeds returns an error for the first grant that the ceiling does not cover
+// completely.
 func Exceeds(ceiling, grants []Grant) error {
 	for _, g := range grants {
 		for _, port := range g.Ports {

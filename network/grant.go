@@ -23,25 +23,25 @@ const (
 // defaultPorts are those of a grant that names none.
 var defaultPorts = []uint16{443, 80}
 
-// Grant lets a call reach one name, names below one, an address or a network, on
-// some ports. Parse and Grant.Normal make valid ones.
+// Grant lets a call reach a name, all names below a name, an address or a network,
+// on some ports. Parse and Grant.Normal return valid grants.
 type Grant struct {
-	// Host is a name in ASCII and lower case without a dot at its end, such a name
+	// Host is a name in ASCII and lower case without a trailing dot, such a name
 	// after "*." for all names below it at any depth, an address, or a network
 	// (10.0.0.0/8).
 	Host string `json:"name"`
 	// Ports are sorted.
 	Ports []uint16 `json:"ports,omitempty"`
-	// TLS has connections to ports other than 443 begin with TLS for the name, too.
+	// TLS requires TLS for the name on ports other than 443, too.
 	TLS bool `json:"tls,omitempty"`
-	// AnySNI turns the check of names in TLS and HTTP off.
+	// AnySNI turns off the check of names in TLS and HTTP.
 	AnySNI bool `json:"anySni,omitempty"`
-	// Force allows a wildcard over a public suffix, below which anybody can have a
-	// name.
+	// Force allows a wildcard over a public suffix, below which anybody can register
+	// a name.
 	Force bool `json:"force,omitempty"`
 }
 
-// String is the short form, with what it cannot say in brackets behind it.
+// String returns the short form, followed by TLS and AnySNI in brackets if they are set.
 func (g Grant) String() string {
 	var b strings.Builder
 	b.WriteString(g.Host)
@@ -65,7 +65,7 @@ func (g Grant) String() string {
 	return b.String()
 }
 
-// UnmarshalJSON takes the short form, too.
+// UnmarshalJSON accepts an object or a string with the short form.
 func (g *Grant) UnmarshalJSON(raw []byte) error {
 	var short string
 	if json.Unmarshal(raw, &short) == nil {
@@ -77,7 +77,7 @@ func (g *Grant) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(g))
 }
 
-// Prefix is the address or network of a grant; ok is false for names.
+// Prefix returns the address or network of a grant; ok is false for names.
 func (g Grant) Prefix() (p netip.Prefix, ok bool) {
 	if addr, err := netip.ParseAddr(g.Host); err == nil {
 		return netip.PrefixFrom(addr, addr.BitLen()), true
@@ -86,13 +86,14 @@ func (g Grant) Prefix() (p netip.Prefix, ok bool) {
 	return p, err == nil
 }
 
-// Wildcard says whether the grant is of all names below one.
+// Wildcard reports whether the grant is for all names below a name.
 func (g Grant) Wildcard() bool { return strings.HasPrefix(g.Host, "*.") }
 
-// HasPort says whether the grant is for a port.
+// HasPort reports whether the grant includes the port.
 func (g Grant) HasPort(port uint16) bool { return slices.Contains(g.Ports, port) }
 
-// Matches says whether the grant is for a name, which is as Grant.Host has it.
+// Matches reports whether the grant is for a name, which must be in the form of
+// Grant.Host.
 func (g Grant) Matches(name string) bool {
 	if suffix, ok := strings.CutPrefix(g.Host, "*"); ok {
 		return len(name) > len(suffix) && strings.HasSuffix(name, suffix)
@@ -100,9 +101,9 @@ func (g Grant) Matches(name string) bool {
 	return g.Host == name
 }
 
-// Parse reads the short form: name[:ports], *.name[:ports], address[:ports] or
-// network[:ports], where ports are numbers with commas between them, and an IPv6
-// address with ports stands in brackets.
+// Parse parses the short form of a grant: name[:ports], *.name[:ports],
+// address[:ports] or network[:ports], where ports are numbers separated by commas. An
+// IPv6 address with ports must be in brackets.
 func Parse(short string) (Grant, error) {
 	host, ports, err := split(short)
 	if err != nil {
@@ -154,8 +155,8 @@ func sorted(ports []uint16) []uint16 {
 	return slices.Compact(ports)
 }
 
-// Normal is g in the one form that names have, with ports; an error says what
-// cannot be granted.
+// Normal returns g with its host in normal form and its ports set. It returns an error if
+// g cannot be granted.
 func (g Grant) Normal() (Grant, error) {
 	wrong := func(err error) (Grant, error) {
 		return Grant{}, fmt.Errorf("network grant %q %w", g.Host, err)
@@ -244,7 +245,7 @@ func (g Grant) normalPrefix() (Grant, error) {
 // profile takes -- where only xn-- should be: names of services have it there.
 var profile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true), idna.CheckHyphens(false))
 
-// Name is the one form of a name: ASCII, lower case, no dot at its end.
+// Name returns the normal form of a name: ASCII, lower case, without a trailing dot.
 func Name(s string) (string, error) {
 	name := strings.TrimSuffix(s, ".")
 	switch {
@@ -285,7 +286,7 @@ func toASCII(name string) (string, error) {
 	return strings.ToLower(name), nil
 }
 
-// Normalize checks a list of grants, and puts those of one host together.
+// Normalize checks a list of grants, and merges grants of the same host.
 func Normalize(list []Grant) ([]Grant, error) {
 	var all []Grant
 	ports := map[uint16]bool{}

@@ -7,23 +7,25 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// Limits bound what one call does with its network. Zero fields are the defaults.
+// Limits are the network limits of one call. Zero fields mean the defaults.
 type Limits struct {
-	// Connections at once; more are refused. The default is 64.
+	// Connections is the number of open connections, by default 64; further ones are
+	// refused.
 	Connections int64 `json:"connections"`
-	// TotalConnections, SentBytes and ReceivedBytes end the call; 0 is unlimited.
+	// TotalConnections, SentBytes and ReceivedBytes end a call that exceeds them; 0 means
+	// unlimited.
 	TotalConnections int64 `json:"totalConnections"`
 	SentBytes        int64 `json:"sentBytes"`
 	ReceivedBytes    int64 `json:"receivedBytes"`
-	// Rate bounds the bytes a second, both ways together; 0 is unlimited.
+	// Rate bounds the bytes per second in both directions together; 0 means unlimited.
 	Rate int64 `json:"rate"`
-	// Idle ends a connection on which nothing has moved for so long, by default 10
-	// minutes; Dial bounds how long a connection takes to be made, by default 10 s.
+	// Idle is the time without traffic after which a connection is closed, by default 10
+	// minutes. Dial bounds the time to connect, by default 10 s.
 	Idle time.Duration `json:"idle"`
 	Dial time.Duration `json:"dial"`
 }
 
-// Defaults of Limits, and what has no setting.
+// Defaults of Limits, and bounds that cannot be configured.
 const (
 	defaultConnections = 64
 	maxConnections     = 4096
@@ -34,7 +36,7 @@ const (
 	QueriesPerSecond   = 200
 )
 
-// Over fills l's zero fields from base.
+// Over returns l with its zero fields set from base.
 func (l Limits) Over(base Limits) Limits {
 	for _, f := range []struct{ to, from *int64 }{
 		{&l.Connections, &base.Connections},
@@ -52,12 +54,12 @@ func (l Limits) Over(base Limits) Limits {
 	return l
 }
 
-// DefaultLimits are those of a call that nobody has configured.
+// DefaultLimits returns the limits of a call for which none are configured.
 func DefaultLimits() Limits {
 	return Limits{Connections: defaultConnections, Idle: defaultIdle, Dial: DefaultDial}
 }
 
-// Applied is how a result shows the limits.
+// Applied returns the limits in the form of a result.
 func (l Limits) Applied() *api.NetworkLimits {
 	l = l.Over(DefaultLimits())
 	return &api.NetworkLimits{
@@ -66,7 +68,7 @@ func (l Limits) Applied() *api.NetworkLimits {
 	}
 }
 
-// Validate says what is wrong with l, if anything.
+// Validate returns an error if l is invalid.
 func (l Limits) Validate() error {
 	for _, f := range []struct {
 		name        string

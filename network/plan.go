@@ -12,37 +12,38 @@ const (
 	httpsPort = 443
 )
 
-// synthetic is the range from which a call's names have their addresses, and own
-// the call's own in it (RFC 2544: it is routed nowhere).
+// Addresses in a call's network namespace. Names have addresses from synthetic, which is
+// not routed (RFC 2544).
 var (
 	synthetic = netip.MustParsePrefix("198.18.0.0/15")
-	Own       = netip.MustParseAddr("198.18.0.1")
-	// DNS is where a call's name server answers, on UDP and TCP.
+	// Own is the call's own address.
+	Own = netip.MustParseAddr("198.18.0.1")
+	// DNS is the address of the call's name server, on UDP and TCP.
 	DNS = netip.MustParseAddrPort("127.0.0.53:53")
-	// firstName is the first exact name's; firstFound that of the first name that
-	// was found by a wildcard or is asked about.
+	// firstName is the address of the first exact name; firstFound that of the first
+	// name that was found by a wildcard or is asked about.
 	firstName  = netip.MustParseAddr("198.18.1.1")
 	firstFound = netip.MustParseAddr("198.19.0.1")
 )
 
-// MaxFound bounds the names below wildcards, and those that are asked about, that
-// one call can have an address for. What it tells a name server by them is
-// bounded, too.
+// MaxFound bounds the names below wildcards, and names that are asked about, for which
+// one call gets an address. This also bounds what a call can leak to a name server by
+// its queries.
 const MaxFound = 256
 
 // MaxListeners bounds the listening sockets of a call.
 const MaxListeners = 160
 
-// Plan is what a call's network namespace is given.
+// Plan describes a call's network namespace.
 type Plan struct {
-	// Routes are networks whose addresses are all the call's own.
+	// Routes are networks all of whose addresses are local in the namespace.
 	Routes []netip.Prefix
-	// Listen are the listening TCP sockets. An unspecified address takes the port
-	// from the call's own servers.
+	// Listen are the listening TCP sockets. The call's own servers cannot use the port
+	// of an unspecified address.
 	Listen []netip.AddrPort
 }
 
-// Exact are the addresses of the exact names among grants, by their order.
+// Exact returns the addresses of the exact names among grants, assigned in order.
 func Exact(grants []Grant) map[string]netip.Addr {
 	names := map[string]netip.Addr{}
 	next := firstName
@@ -58,15 +59,15 @@ func Exact(grants []Grant) map[string]netip.Addr {
 	return names
 }
 
-// FoundAddr is the address of the n-th name that a call has found, from 0.
+// FoundAddr returns the address of the n-th name that a call has found, from 0.
 func FoundAddr(n int) netip.Addr {
 	b := firstFound.As4()
 	v := uint32(b[2])<<8 | uint32(b[3]) + uint32(n)
 	return netip.AddrFrom4([4]byte{b[0], b[1], byte(v >> 8), byte(v)})
 }
 
-// Arrange plans the namespace of a call with these grants, which Normalize has
-// made. ask adds the ports of names that people will be asked about.
+// Arrange plans the namespace of a call with grants from Normalize. ask adds the
+// ports of names that people may be asked about.
 func Arrange(grants []Grant, ask bool) (Plan, error) {
 	p := Plan{Routes: []netip.Prefix{synthetic}}
 	for _, g := range grants {
@@ -126,7 +127,7 @@ func wholePorts(grants []Grant, ask bool) (whole4, whole6 map[uint16]bool) {
 	return whole4, whole6
 }
 
-// Taken are the ports that no server of the call's own can have.
+// Taken returns the ports that the call's own servers cannot use.
 func (p Plan) Taken() (list []uint16) {
 	for _, at := range p.Listen {
 		if at.Addr().IsUnspecified() {
@@ -145,7 +146,7 @@ func ports(set map[uint16]bool) (list []uint16) {
 	return list
 }
 
-// Inspection is what a connection must begin with.
+// Inspection says what a connection must begin with.
 type Inspection int
 
 // Inspections.
@@ -155,7 +156,7 @@ const (
 	HTTPHost               // HTTP/1 requests for the name (RFC 9112)
 )
 
-// Inspect says what connections by a grant to a port must begin with.
+// Inspect returns what connections to a port by the grant must begin with.
 func (g Grant) Inspect(port uint16) Inspection {
 	_, isNet := g.Prefix()
 	switch {
@@ -169,8 +170,8 @@ func (g Grant) Inspect(port uint16) Inspection {
 	return uninspected
 }
 
-// Find is the grant by which a name may be reached on a port: an exact one before
-// a wildcard, the longest of those.
+// Find returns the grant by which a name may be reached on a port: an exact one, else
+// the longest wildcard.
 func Find(grants []Grant, name string, port uint16) (best Grant, ok bool) {
 	for _, g := range grants {
 		if _, isNet := g.Prefix(); isNet || !g.HasPort(port) || !g.Matches(name) {
@@ -183,7 +184,7 @@ func Find(grants []Grant, name string, port uint16) (best Grant, ok bool) {
 	return best, ok
 }
 
-// FindAddr is the grant by which an address may be reached on a port.
+// FindAddr returns a grant by which an address may be reached on a port.
 func FindAddr(grants []Grant, to netip.AddrPort) (Grant, bool) {
 	for _, g := range grants {
 		if prefix, isNet := g.Prefix(); isNet && g.HasPort(to.Port()) && prefix.Contains(to.Addr()) {
@@ -193,7 +194,7 @@ func FindAddr(grants []Grant, to netip.AddrPort) (Grant, bool) {
 	return Grant{}, false
 }
 
-// Knows says whether any grant is for a name, on whatever port.
+// Knows reports whether any grant is for a name, on any port.
 func Knows(grants []Grant, name string) bool {
 	return slices.ContainsFunc(grants, func(g Grant) bool {
 		_, isNet := g.Prefix()
