@@ -6,10 +6,10 @@ import (
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 )
 
-// Drain asks a worker to take no more calls of this caller, and to end when those that it
-// has are over, if it has no other callers or its owner lets this one drain it. It returns
-// at once, and reports whether the worker is known. Calls go elsewhere from then on, until
-// the worker is started again, or the next Fleet is opened.
+// Drain tells a worker to take no more calls of this caller. The worker then ends when its
+// calls are over, if it has no other callers or its owner lets this one drain it. Drain does
+// not wait; it reports whether the worker is known. The drain lasts until the worker is
+// restarted, or the next Fleet is opened.
 func (f *Fleet) Drain(name string) bool {
 	f.mu.Lock()
 	p := f.peers[name]
@@ -39,7 +39,7 @@ func (f *Fleet) sendDrains() {
 	}
 }
 
-// Knows says whether a worker is configured, or was heard, and is not removed.
+// Knows reports whether a worker is configured or was heard, and is not removed.
 func (f *Fleet) Knows(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,11 +47,11 @@ func (f *Fleet) Knows(name string) bool {
 	return !f.removed[name] && (configured || f.peers[name] != nil)
 }
 
-// Remove has no more calls go to a worker, as long as this Fleet lives, and ends what it
-// runs: nothing that it sends counts and nothing is sent to it any more, so that its lease
-// runs out, and its calls are lost. Config.Removed does the same for the next one.
+// Remove removes a worker from this Fleet: its messages are ignored and nothing is sent to it
+// any more, so that its lease expires and its calls are lost. For the next Fleet, put the
+// worker in Config.Removed.
 //
-// An engine may let the worker in all the same: see package fleet/engine.
+// An engine may still accept the worker's connections: see package fleet/engine.
 func (f *Fleet) Remove(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

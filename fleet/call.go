@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// Call is a call that has been started. Its methods may be used from any goroutine.
+// Call is a call that has been started. Its methods are safe for concurrent use.
 type Call struct {
 	id     string
 	done   chan struct{}
@@ -89,19 +89,19 @@ func (c *Call) answer(r *api.Result) {
 	runtime.Gosched() // who waits for the result may go first
 }
 
-// ID is the call's, as in its events and result.
+// ID returns the ID of the call in its events and result.
 func (c *Call) ID() string { return c.id }
 
-// Done is closed when the result is there.
+// Done returns a channel that is closed when the result is ready.
 func (c *Call) Done() <-chan struct{} { return c.done }
 
-// Gone is closed when the result is there and no process of the call's is left. Of one that
-// is lost, whose worker could not kill it, or that was given up at another worker before, that
-// is not known, and it stays open.
+// Gone returns a channel that is closed when the result is ready and the call has no process
+// left. If that is unknown it stays open: for a call that is lost, that its worker could not
+// kill, or that was given up at another worker before.
 func (c *Call) Gone() <-chan struct{} { return c.gone }
 
-// Current says what the call's processes use at this moment, as supervisor.Call's does; ok
-// is false of a call at a worker, too.
+// Current returns what the call's processes use now, like supervisor.Call's; ok is also false
+// for a call at a worker.
 func (c *Call) Current() (now cgroup.Current, ok bool) {
 	c.mu.Lock()
 	here := c.here
@@ -112,14 +112,14 @@ func (c *Call) Current() (now cgroup.Current, ok bool) {
 	return here.Current()
 }
 
-// Result waits for the result.
+// Result waits for the result and returns it.
 func (c *Call) Result() *api.Result {
 	<-c.done
 	return c.result
 }
 
-// Abort begins the kill ladder, where the call runs; a second abort kills at once.
-// Aborting a call that is over does nothing. It never waits.
+// Abort starts the kill ladder on the machine that runs the call; a second Abort kills at
+// once. After the end of the call it does nothing. Abort does not wait.
 func (c *Call) Abort(reason api.Reason) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,13 +1,14 @@
-// Package fleet runs calls on several machines as package supervisor does on one: with the
-// same Start, Call and Describe, the same requests and the same results.
+// Package fleet runs calls on several machines, with the same Start, Call and Describe, the
+// same requests and the same results as package supervisor on one.
 //
-// A Fleet gives a call to the supervisor of its own machine or to a worker (toolhost
-// worker). A tool starts at most once for a call. Until a worker was told to start it, a
-// call may go to another one; after that it ends with the worker's result, with the
-// worker's word that it has not started and never will, or as [api.StatusLost], with what
-// had arrived until then. The call's time limit is held by the machine that runs it.
+// A Fleet passes a call to the supervisor of its own machine or to a worker (toolhost
+// worker). A tool starts at most once for a call. Until a worker is told to start it, a call
+// may move to another one. After that it ends with the worker's result, with the worker's
+// confirmation that it has not started and never will, or as [api.StatusLost] with the output
+// so far. The machine that runs the call enforces its timeout.
 //
-// What a worker cannot do keeps a call on its own machine: see [Stays].
+// Calls that need something that workers do not support stay on their own machine: see
+// [Stays].
 package fleet
 
 import (
@@ -35,45 +36,45 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// Config of a Fleet. The zero value has no workers: it is a supervisor, and opens no
-// port.
+// Config configures a Fleet. With the zero value a Fleet has no workers and opens no port:
+// it is only a supervisor.
 type Config struct {
-	// Supervisor is the configuration of this machine's.
+	// Supervisor configures this machine's supervisor.
 	Supervisor supervisor.Config
-	// Host is that supervisor, if there is one already; Close leaves it alone. nil makes
-	// one.
+	// Host is this machine's supervisor, which Close does not close. If it is nil, Open
+	// makes one.
 	Host *supervisor.Supervisor
-	// Engine is the NATS server of this process, as package fleet/engine makes one; URL is
-	// that of others, several separated by commas, and CA a file of certificates that theirs
-	// must be signed by. Without either there are no workers.
+	// Engine is the NATS server of this process, from package fleet/engine. URL is the URL
+	// of other servers, or several separated by commas, and CA a file with the certificates
+	// of their authorities. Without Engine and URL there are no workers.
 	Engine  nats.InProcessConnProvider
 	URL, CA string
-	// Key is this caller's.
+	// Key is this caller's key.
 	Key *Key
-	// Workers are the public keys of workers by their names. Secrets are given to these
-	// alone.
+	// Workers are the public keys of workers by name. Only these workers get secrets.
 	Workers map[string]string
-	// Removed are names of workers that are not listened to; see Fleet.Remove.
+	// Removed are names of workers whose messages are ignored; see Fleet.Remove.
 	Removed []string
-	// WorkersOnly has no call run on this machine. Otherwise one does while there is a free
-	// slot here, and when no worker takes it.
+	// WorkersOnly keeps calls off this machine. Otherwise a call runs here if there is a
+	// free slot, or no worker takes it.
 	WorkersOnly bool
 	// Version is shown to workers.
 	Version string
-	// Logger is silent if nil.
+	// Logger receives the log; nil discards it.
 	Logger hclog.Logger
 }
 
-// Key is a party's nkey: NATS authenticates it by that, and it signs what it sends.
+// Key is the nkey of a caller or worker, which NATS authenticates it by. It also signs
+// messages.
 type Key = seal.Key
 
-// NewKey makes a key. ReadKey reads one from a file that nobody else may read.
+// NewKey returns a new key. ReadKey reads a key from a file that only its owner may read.
 func NewKey() (*Key, error)             { return seal.Create() }
 func ReadKey(path string) (*Key, error) { return seal.ReadFile(path) }
 
 const beatEvery = 500 * time.Millisecond
 
-// Fleet runs calls. Its methods may be used from any goroutine.
+// Fleet runs calls. Its methods are safe for concurrent use.
 type Fleet struct {
 	config Config
 	host   *supervisor.Supervisor
@@ -111,8 +112,8 @@ var remedies = link.Remedies{
 	CA:     "name the certificates of the servers' authority with fleet: {ca: FILE}",
 }
 
-// Open makes this machine's supervisor, unless there is one, and connects to the engine,
-// if the configuration names one.
+// Open returns a Fleet. It makes this machine's supervisor unless Config.Host is set, and
+// connects to the NATS servers if any are configured.
 func Open(ctx context.Context, c Config) (*Fleet, error) {
 	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
 	if c.remote() && c.Key == nil {
@@ -175,7 +176,7 @@ func (f *Fleet) onTrouble(why error) {
 	}
 }
 
-// Servers are the NATS servers of Config.URL, and whether this caller is connected to one.
+// Servers describes the NATS servers of Config.URL and the connection to them.
 func (f *Fleet) Servers() (e api.Engine) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +188,7 @@ func (f *Fleet) Servers() (e api.Engine) {
 	return e
 }
 
-// Start begins a call, here or on a worker. When ctx ends the call is aborted.
+// Start starts a call, here or on a worker. The end of ctx aborts the call.
 func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
 	stays, where := Stays(r, f.config.Supervisor), r.Where
 	r.ID, r.Where = cmp.Or(r.ID, rand.Text()), nil
@@ -216,22 +217,23 @@ func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
 // readable says whether JSON can be sent to a worker.
 func readable(raw json.RawMessage) bool { return len(bytes.TrimSpace(raw)) == 0 || json.Valid(raw) }
 
-// Call runs one call to its end, as supervisor.Call does.
+// Call runs one call to its end, like Supervisor.Call.
 func (f *Fleet) Call(ctx context.Context, r supervisor.Request) *api.Result {
 	return f.Start(ctx, r).Result()
 }
 
-// Describe asks a plugin binary of this machine what tools it has.
+// Describe asks a plugin binary on this machine for its tools.
 func (f *Fleet) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *api.Result) {
 	r.Where = nil
 	return f.host.Describe(ctx, r)
 }
 
-// Host is this machine's supervisor.
+// Host returns this machine's supervisor.
 func (f *Fleet) Host() *supervisor.Supervisor { return f.host }
 
-// Stays are the names of what a call uses that no worker can do, and that keep it on its
-// own machine. A call with Where that uses one is refused. config is that machine's.
+// Stays returns the names of the features that a call uses and workers do not support, which
+// keep it on its own machine. A call with Where that uses one is refused. config is that
+// machine's configuration.
 func Stays(r supervisor.Request, config supervisor.Config) []string {
 	return portable.Stays(r, config)
 }
@@ -282,8 +284,8 @@ func (f *Fleet) unregister(c *Call) {
 	delete(f.calls, c)
 }
 
-// Calls are how many calls workers were told to start, and have not ended yet, and how many
-// wait for a worker. Those that this machine makes are in neither.
+// Calls returns how many calls workers were told to start and have not ended, and how many
+// wait for a worker. Calls on this machine are in neither.
 func (f *Fleet) Calls() (given, waiting int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -295,8 +297,8 @@ func (f *Fleet) Calls() (given, waiting int) {
 	return given, len(f.calls) - given
 }
 
-// Close aborts what runs, waits for its results, and closes the supervisor that Open has
-// made.
+// Close aborts all calls, waits for their results, and closes the supervisor if Open made
+// it.
 func (f *Fleet) Close() error {
 	f.mu.Lock()
 	first := !f.ended

@@ -236,7 +236,8 @@ func (f *Fleet) mayReturn(want place.Want) bool {
 	return false
 }
 
-// Workers are those that were heard within the hour and have not left, by name.
+// Workers returns the workers that were heard within the last hour and have not left, sorted
+// by name.
 func (f *Fleet) Workers() (list []api.Worker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -264,8 +265,8 @@ func (p *peer) trouble() string {
 	return api.Cut(p.beat.Trouble, 500)
 }
 
-// Gone are the names of workers that have ended since they were heard, and of those that
-// were removed, sorted.
+// Gone returns the sorted names of workers that have ended since they were heard, and of
+// workers that were removed.
 func (f *Fleet) Gone() (left, removed []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -278,8 +279,8 @@ func (f *Fleet) Gone() (left, removed []string) {
 	return left, slices.Sorted(maps.Keys(f.removed))
 }
 
-// Refused is how many messages this caller and its workers have refused, as far as it has
-// heard: forged, changed, beyond the credit, or not for whom they came to.
+// Refused returns how many messages this caller and, as far as it knows, its workers have
+// refused: forged, modified, beyond the credit, or for another recipient.
 func (f *Fleet) Refused() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
