@@ -5,17 +5,15 @@ import (
 	"time"
 )
 
-// Baseline is what a group's tree had used, and what it had, at a moment from which
-// its usage is counted.
+// Baseline is a snapshot of a group's usage, from which later usage is counted.
 type Baseline struct {
 	used         Usage
 	memory, pids int64 // at that moment
 	fromHere     bool  // the kernel's memory peak begins there
 }
 
-// Begin has usage counted from now on, see [Usage.SinceBegin]. The memory peak
-// begins anew where the kernel can do that: in v1's controller, or in none. What
-// could be read is returned beside an error.
+// Begin returns a baseline for [Usage.SinceBegin]. It resets the memory peak if the
+// kernel allows that, as v1's controller does. If it fails, b has what could be read.
 func (g *Group) Begin() (b Baseline, err error) {
 	if g.root.mode == ModeNone {
 		b.used, err = g.Usage()
@@ -44,8 +42,8 @@ func (g *Group) number(h *hierarchy, file string) (int64, error) {
 	return parseInt(text), err
 }
 
-// SinceBegin is what was used and hit since then. A peak that the kernel has not
-// passed since is what the tree had then: it may have had a little more.
+// SinceBegin returns the usage and the events since b. A peak that was not exceeded
+// since is the value at b, which may be a little low.
 func (u Usage) SinceBegin(b Baseline) Usage {
 	if u.MemoryPeakBytes == b.used.MemoryPeakBytes && !b.fromHere {
 		u.MemoryPeakBytes = b.memory
@@ -56,5 +54,5 @@ func (u Usage) SinceBegin(b Baseline) Usage {
 	return u.Since(b.used)
 }
 
-// CPU is the time used before.
+// CPU returns the CPU time used before the baseline.
 func (b Baseline) CPU() time.Duration { return b.used.CPUUser + b.used.CPUSystem }

@@ -2,11 +2,11 @@ package cgroup
 
 import "errors"
 
-// Boost gives a group that was killed the CPU time that dying takes: on a busy
-// machine a share that is meant for tools can make SIGKILL take seconds. EndBoost
-// ends it, as Remove does; neither needs to be called, and both may be again.
-// For a moment all groups together have more than their share, too, and no CPU
-// quota. A group that is gone is not an error.
+// Boost gives a killed group the CPU time that its processes need to die: on a busy
+// machine, with a tool's CPU weight, SIGKILL can take seconds. EndBoost and Remove end
+// it; neither must be called, and Boost and EndBoost may be called again. For a moment
+// all groups together also have a higher weight and no CPU quota. It is not an error if
+// the group is gone.
 func (g *Group) Boost() error {
 	err := g.use(func() error {
 		if !g.boosted.CompareAndSwap(false, true) {
@@ -28,7 +28,7 @@ func (g *Group) prefer() error {
 	return g.root.apply(g.leaf+"/", g.root.layout.weight(max(g.limits.CPUWeight, defaultWeight)))
 }
 
-// EndBoost ends Boost for a group that does not die.
+// EndBoost ends Boost, for a group that does not die.
 func (g *Group) EndBoost() {
 	g.root.mu.RLock()
 	defer g.root.mu.RUnlock()

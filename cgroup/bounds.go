@@ -218,8 +218,7 @@ func (b *bounds) liftIfBoosted() {
 }
 
 // Totals bounds all groups together, replacing earlier totals; a zero field
-// lifts that total. A total is not a group's own limit: what hits it is counted
-// as an ancestor's.
+// removes that total. In Usage, totals count as limits of an ancestor.
 func (r *Root) Totals(l Limits) error {
 	if _, err := r.plan(l); err != nil {
 		return err

@@ -1,9 +1,9 @@
 package cgroup
 
-// LimitCPU brings the group's CPU limits into force. Call it when the processes
-// that are to be limited have begun: what a small share makes slow before that,
-// such as a fork, or a mount that holds a lock of the kernel, others wait for.
-// Behind Lift or Boost it does nothing.
+// LimitCPU applies the group's CPU limits. Call it once the processes to be limited
+// have started: a small share would slow down operations before that for which others
+// wait, such as a fork, or a mount that holds a kernel lock. After Lift or Boost it
+// does nothing.
 func (g *Group) LimitCPU() error {
 	if g.root.mode == ModeNone {
 		return nil

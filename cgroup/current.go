@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// Current is what a group's tree uses at a moment.
+// Current is a snapshot of what a group's process tree uses.
 type Current struct {
 	CPU         time.Duration // used so far, dead members included
 	MemoryBytes int64         // page cache included; 0 without a memory controller
 	Pids        int64         // processes and threads; 0 without a pids controller
 }
 
-// Current reads what the tree uses now. It costs three small reads and changes
-// nothing. What could be read is returned beside an error; after Remove that is
-// nothing, and the error is [ErrRemoved].
+// Current returns what the tree uses now. It costs three small reads. If it fails, c
+// has what could be read; after Remove that is nothing, and the error is [ErrRemoved].
 func (g *Group) Current() (c Current, err error) {
 	err = g.use(func() error {
 		stat, errCPU := g.cpuStat()

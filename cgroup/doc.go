@@ -1,5 +1,5 @@
-// Package cgroup puts each call's process tree into a control group of its own:
-// limits before birth, a kill that no descendant escapes, usage after death.
+// Package cgroup puts the process tree of each call into its own control group:
+// with limits from birth, a kill that no descendant escapes, and usage after death.
 //
 // It works the same on three layouts, which [Root.Mode] names:
 //

@@ -28,8 +28,8 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// ControllerError says that a limit needs a controller, or a file of it, that
-// is not there. Nothing was created. Its message is one line.
+// ControllerError means that a limit needs a controller, or a file of it, that is
+// missing. Nothing was created. Its message is one line.
 type ControllerError struct {
 	Controller string // cpu, memory, pids or io
 	Limit      string // the field of Limits that needs it

@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fork runs birth, which must see to exactly one fork, by whatever process,
-// such that the child is born inside the group in every hierarchy: with dir as
-// CLONE_INTO_CGROUP's descriptor (clone3(2)), and, around it, with "0" written
-// by the forking thread to each of enter and then to each of leave (cgroup v1's
-// `tasks` files; the latter are those of our own process's cgroups). Neither
-// may be written by a process's main thread: as thread group leader it would
-// become a candidate for the OOM killer.
+// Fork calls birth, which must cause exactly one fork, in any process, such that
+// the child is born inside the group in every hierarchy. It must use dir as
+// CLONE_INTO_CGROUP's descriptor (clone3(2)); the forking thread must write "0" to
+// each of enter before the fork, and to each of leave after it (cgroup v1's `tasks`
+// files; those in leave are of our own process's cgroups). A process's main thread
+// must not do that: as thread group leader it would become a candidate for the OOM
+// killer.
 //
-// The files are open during birth only, which must not call methods of g.
-// Meanwhile pids.max is one higher, for that thread. Fork returns birth's error
-// as it is; after an error of its own whatever was born is killed.
+// The files are open during birth only. birth must not call methods of g. While it
+// runs, pids.max is one higher, for the forking thread. Fork returns birth's error
+// unchanged; after any other error, a process that was born is killed.
 func (g *Group) Fork(birth func(dir *os.File, enter, leave []*os.File) error) error {
 	if g.root.mode == ModeNone {
 		return birth(nil, nil, nil)

@@ -53,16 +53,15 @@ type Group struct {
 // maxNameBytes keeps c-<name> far below NAME_MAX.
 const maxNameBytes = 128
 
-// NewGroup makes a leaf with its limits set, but for those of the CPU, which wait
-// for LimitCPU. The name (of
-// letters, digits, '.', '_', '-', at most 128 bytes) must be new: an existing
-// directory gives an error matching fs.ErrExist. If a limit can't be enforced
-// here the error is a [ControllerError] and nothing is left behind.
+// NewGroup makes a leaf and sets its limits, except for the CPU limits, which
+// LimitCPU sets. The name (letters, digits, '.', '_', '-', at most 128 bytes) must
+// be new: for an existing directory the error matches fs.ErrExist. If a limit cannot
+// be enforced here the error is a [ControllerError] and nothing is left behind.
 func (r *Root) NewGroup(name string, l Limits) (*Group, error) {
 	return r.NewGroupIn(Share{}, name, l)
 }
 
-// NewGroupIn is NewGroup for one of the groups of a Share.
+// NewGroupIn is like NewGroup, for a group of a Share.
 func (r *Root) NewGroupIn(s Share, name string, l Limits) (*Group, error) {
 	if err := errors.Join(checkName(name), r.CheckShare(s)); err != nil {
 		return nil, err
@@ -226,6 +225,6 @@ func (g *Group) tryUse(f func()) {
 	}
 }
 
-// Path is the group's directory in cgroup2, for people: a mount may hide it.
+// Path returns the group's directory in cgroup2, for people: a mount may hide it.
 // It stays valid after Remove.
 func (g *Group) Path() string { return g.root.path + "/" + g.leaf }

@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kill sends SIGKILL to every process of the group and everything that they
-// fork meanwhile, stopped and frozen ones included, by cgroup.kill. The group
-// can't be used for births afterwards. It doesn't wait: see WaitEmpty. It
-// needs no new descriptor and may be called at any time and repeatedly; after
-// Remove it does nothing.
+// Kill sends SIGKILL by cgroup.kill to every process of the group, including stopped
+// and frozen ones and those forked meanwhile. Afterwards no process can be born in
+// the group. Kill does not wait: see WaitEmpty. It needs no new descriptor and may be
+// called at any time and repeatedly; after Remove it does nothing.
 func (g *Group) Kill() error {
 	err := g.use(g.killMembers)
 	if err == ErrRemoved || gone(err) {
@@ -28,8 +27,8 @@ func (g *Group) killMembers() error {
 	return err
 }
 
-// KillFile returns a descriptor of its own on cgroup.kill, close-on-exec: its
-// holder kills the group by writing "1" to it. The caller closes it.
+// KillFile returns a new, close-on-exec descriptor of cgroup.kill, whose holder kills
+// the group by writing "1" to it. The caller must close it.
 func (g *Group) KillFile() (*os.File, error) {
 	var f *os.File
 	err := g.use(func() error {
@@ -43,9 +42,9 @@ func (g *Group) KillFile() (*os.File, error) {
 	return f, err
 }
 
-// Lift removes the group's CPU quota and IO limits, so that its processes can
-// die: under a quota of 2% a hundred of them took seconds to. Limits of
-// ancestors, such as Totals, stay: see Boost. A group that is gone is not an error.
+// Lift removes the group's CPU quota and IO limits, so that its processes can die
+// quickly: under a quota of 2% a hundred of them took seconds. Limits of ancestors,
+// such as Totals, stay: see Boost. It is not an error if the group is gone.
 func (g *Group) Lift() error {
 	err := g.use(func() error {
 		g.cpuMu.Lock()

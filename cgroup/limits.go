@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Limits of one group, for its whole process tree. The zero value of a field
-// means "no limit of our own"; limits of ancestors apply in any case.
+// Limits are the limits of one group, for its whole process tree. Zero means that
+// the group sets no limit; limits of ancestors apply in any case.
 type Limits struct {
 	MemoryBytes int64   // memory in bytes, page cache included; swap is then 0. On OOM the whole group dies
 	Pids        int64   // processes and threads together
@@ -16,8 +16,8 @@ type Limits struct {
 	IOMax       []IOMax // bandwidth and operation limits, at most one entry per device
 }
 
-// IOMax bounds what a group does to one block device per second. Zero fields
-// are unlimited. Source: cgroup-v2.rst, "io.max".
+// IOMax bounds a group's I/O on one block device, per second. Zero means
+// unlimited. Source: cgroup-v2.rst, "io.max".
 type IOMax struct {
 	Major, Minor uint32 // device number of a whole disk, as in /proc/partitions
 	ReadBytes    int64

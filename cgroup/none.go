@@ -6,10 +6,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// None is a Root that uses no cgroups, for hosts that let nobody make any. Its
-// groups take no limits, count and kill nothing: what holds their processes must
-// do that by itself, as a PID namespace does, and tells when they are gone. They
-// list and signal the process that Lead names, and its descendants.
+// None returns a Root that does not use cgroups, for hosts that do not allow them. Its
+// groups set no limits, count no usage and do not kill: the caller must contain the
+// processes by other means, such as a PID namespace, and find out when they are gone.
+// The groups list and signal the process that Lead names, and its descendants.
 func None() *Root {
 	r := &Root{log: hclog.NewNullLogger(), mode: ModeNone}
 	r.all = newBounds(r, "", toolsWeight)
@@ -24,8 +24,8 @@ func (r *Root) bare(name string) *Group {
 	return &Group{root: r, leaf: leafPrefix + name, removed: true, kill: -1, events: -1, oomFired: make(chan struct{}, 1)}
 }
 
-// Lead names the process that was born into the group. Only None's groups need
-// to know: it and its descendants are their members.
+// Lead names the process that was born into the group. Only groups of None need it:
+// their members are the process and its descendants.
 func (g *Group) Lead(pid int) {
 	if g.root.mode == ModeNone {
 		g.tree.Store(&descent{leader: pid, start: startTime(pid)})

@@ -40,8 +40,8 @@ const (
 	oomLastLook  = time.Second // the kernel has chosen and counted its victim long before
 )
 
-// OOM returns a channel that gets one value, once, when memory ran out under
-// the group's own limit, or a member was killed because it ran out under an
+// OOM returns a channel that receives one value when memory ran out under the
+// group's own limit, or a member was killed because memory ran out under an
 // ancestor's. On cgroup2 the kernel kills the whole group; on v1 it kills one
 // process and the caller must kill the rest.
 func (g *Group) OOM() <-chan struct{} { return g.oomFired }

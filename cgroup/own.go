@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// OwnMemoryLimit is the least memory limit, in bytes, of the calling process's
-// cgroup and of those above it that can be seen; ok is false if none of them has one.
+// OwnMemoryLimit returns the least memory limit, in bytes, of the calling process's
+// cgroup and its visible ancestors; ok is false if none of them has a limit.
 // Sources: memory.max of cgroup2, memory.limit_in_bytes of v1.
 func OwnMemoryLimit() (limit int64, ok bool) {
 	mounts, own, err := ownPlace()
@@ -19,8 +19,8 @@ func OwnMemoryLimit() (limit int64, ok bool) {
 	return memoryLimit(mounts, own)
 }
 
-// OwnFolder is the folder of the calling process's cgroup in cgroup2; empty if no mount
-// shows it.
+// OwnFolder returns the folder of the calling process's cgroup in cgroup2, or "" if no
+// mount shows it.
 func OwnFolder() string {
 	mounts, own, err := ownPlace()
 	if err != nil {

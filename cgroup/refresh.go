@@ -8,12 +8,12 @@ import (
 
 // Refresh moves this process to a new cgroup2 leaf beside our directory.
 //
-// It is the cure for one ailment: if cgroup.kill was ever written to our own
-// cgroup before this process entered it, newer kernels kill each child that it
-// clones into another group at birth (they compare the kill counts of the two
-// cgroups). No file shows that, and only a real child can: if one dies of
-// SIGKILL before its first sign of life and nobody killed its group, call
-// Refresh and start again, once, in a new group. Moving takes milliseconds.
+// It solves one problem: if cgroup.kill was ever written to our own cgroup before
+// this process entered it, newer kernels kill each child that the process clones
+// into another group at birth (they compare the kill counts of the two cgroups). No
+// file shows that, only a real child does: if one dies of SIGKILL before its first
+// sign of life and nobody killed its group, call Refresh and retry once in a new
+// group. Moving takes milliseconds.
 func (r *Root) Refresh() error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

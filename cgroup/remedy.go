@@ -23,7 +23,7 @@ func hasSystemd() bool {
 	return err == nil
 }
 
-// PlaceRemedy is what to type for a place in the cgroup tree.
+// PlaceRemedy returns the command that provides a place in the cgroup tree.
 func PlaceRemedy() string { return look().place() }
 
 func (s surroundings) place() string {
@@ -47,7 +47,7 @@ func (s surroundings) userScope() string {
 	return "type: " + first + "systemd-run --user --scope -p Delegate=yes toolhost ... (or use the service: systemctl --user start toolhost)"
 }
 
-// ControllerRemedy is what to type for a controller that this process has not got.
+// ControllerRemedy returns the command that provides a controller that this process lacks.
 func ControllerRemedy(name string) string { return look().controller(name) }
 
 func (s surroundings) controller(name string) string {

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Options of Open. The zero value is useful.
+// Options configure Open. The zero value is usable.
 type Options struct {
 	// Parent is a plain cgroup path ("/a/b") that exists in every hierarchy used and
 	// that we may write to. Default: our own cgroup, or a delegated one.
@@ -53,8 +53,8 @@ type Root struct {
 // Open finds a base for our cgroups, makes a directory in it and locks it.
 // On cgroup2 this may move this process, or all processes of a delegated
 // cgroup, into a child toolhost-supervisor-<random>, and may ask systemd for a
-// scope, which takes up to 5 s; ctx may shorten that. On failure the error is,
-// where the host lacks something, an [UnavailableError].
+// scope, which takes up to 5 s; ctx may shorten that. If the host lacks something,
+// the error is an [UnavailableError].
 func Open(ctx context.Context, o Options) (*Root, error) {
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	r := &Root{log: o.Logger, shares: map[string]*shared{}}
@@ -222,13 +222,13 @@ func (r *Root) apply(prefix string, writes []write) error {
 	return nil
 }
 
-// Mode says which layout is in use.
+// Mode returns the layout in use.
 func (r *Root) Mode() Mode { return r.mode }
 
-// Path is our directory in cgroup2, for people: a mount may hide it.
+// Path returns our directory in cgroup2, for people: a mount may hide it.
 func (r *Root) Path() string { return r.path }
 
-// Controllers lists the controllers that limits can use, sorted, by v2 names
+// Controllers returns the controllers that limits can use, sorted, by v2 names
 // (cpu, io, memory, pids).
 func (r *Root) Controllers() []string { return slices.Sorted(maps.Keys(r.limited)) }
 
@@ -244,9 +244,9 @@ func (r *Root) plan(l Limits) ([]write, error) {
 	return r.layout.plan(l)
 }
 
-// Close removes our directory and ends the event goroutine. Groups must be
-// removed first; the rest is reported, and left to a later Sweep. This
-// process stays in a supervisor leaf that Open moved it to. Idempotent.
+// Close removes our directory and ends the event goroutine. Groups must be removed
+// first; Close reports those that remain and leaves them to a later Sweep. This process
+// stays in a supervisor leaf that Open moved it to. Close may be called more than once.
 func (r *Root) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

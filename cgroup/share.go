@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Share is what several groups have together: those with the same Share are below
-// a directory of its own, which is made for the first of them and removed with the
-// last one. Other limits are another Share. The zero value bounds nothing.
+// Share bounds several groups together. Groups with an equal Share, limits included,
+// are below one directory, which is made for the first of them and removed with the
+// last. The zero value sets no bounds.
 type Share struct {
-	// Name says whose it is.
+	// Name identifies the owner of the groups.
 	Name string
-	// Limits hold for all its groups together. They are MemoryBytes, Pids, and
-	// CPUPercent; a group's own CPUPercent is not more than that of its Share. On OOM
-	// one group dies, not all.
+	// Limits apply to all groups of the Share together. Fields other than MemoryBytes, Pids
+	// and CPUPercent are ignored. A group's own CPUPercent is not more than that of its
+	// Share. On OOM one group dies, not all.
 	Limits Limits
 }
 
@@ -28,7 +28,7 @@ const (
 	maxShareName = 64 // of its name, what a directory's has
 )
 
-// CheckShare refuses limits that this host cannot enforce on what groups have together.
+// CheckShare returns an error if this host cannot enforce the limits of a Share.
 func (r *Root) CheckShare(s Share) error {
 	if _, err := r.plan(s.bounds()); err != nil {
 		return fmt.Errorf("limits of %q together: %w", s.Name, err)
@@ -96,11 +96,11 @@ func (s *shared) count(by int, weight int64) error {
 	return s.weigh(min(max(s.weights, 1), maxWeight))
 }
 
-// Rest has the group count nothing in the CPU weight of its Share, for its processes wait
-// for work; Rise ends that. That the Share's memory ran out in between is not the group's.
+// Rest takes the group out of the CPU weight of its Share, because its processes wait for
+// work, until Rise. OOMs of the Share in between are not attributed to the group.
 func (g *Group) Rest() { g.rest(true) }
 
-// Rise is for a group that has work.
+// Rise ends Rest, for a group that has work.
 func (g *Group) Rise() { g.rest(false) }
 
 func (g *Group) rest(rests bool) {

@@ -26,13 +26,12 @@ func (g *Group) Processes() (pids []int, err error) {
 	return pids, err
 }
 
-// Signal sends sigs in this order to each process of the group for which skip
-// (may be nil) is false, and looks again for new ones, at most three times. It
-// returns whom it reached. A process is held by a pidfd and its membership
-// checked again before it is signalled, so no stranger with a reused pid ever
-// is. A process that died meanwhile is not an error; another failure on one
-// process (EPERM) doesn't keep the rest from being signalled. skip must not
-// call methods of g.
+// Signal sends sigs in this order to each process of the group, except those for
+// which skip, if not nil, returns true. It looks for new processes at most three
+// times, and returns the PIDs of the processes that it signalled. It opens a pidfd
+// and then checks membership again, so that it never signals a process outside of
+// the group with a reused PID. It is not an error if a process died meanwhile; after
+// another failure (EPERM) it still signals the rest. skip must not call methods of g.
 func (g *Group) Signal(sigs []syscall.Signal, skip func(pid int) bool) (signalled []int, err error) {
 	seen := map[int]bool{}
 	err = g.useMembers(func() error {

@@ -9,14 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start is Fork for a child of our own: it runs start, which must fork exactly
-// the child that attr describes (for example exec.Cmd.Start with attr as
-// SysProcAttr), and returns start's error as it is.
+// Start is like Fork, for a child of this process: it calls start, which must fork
+// exactly the child that attr describes (for example exec.Cmd.Start with attr as
+// SysProcAttr), and returns start's error unchanged.
 //
 // It sets UseCgroupFD and CgroupFD of attr. With v1 hierarchies start runs on
-// another goroutine, on an OS thread that is in the group for that moment:
-// don't use Pdeathsig there (the thread may be thrown away), and let start not
-// wait for the calling goroutine.
+// another goroutine, on an OS thread that is in the group for that moment: do not use
+// Pdeathsig (the thread may end), and do not wait for the calling goroutine in start.
 func (g *Group) Start(attr *syscall.SysProcAttr, start func() error) error {
 	return g.Fork(func(dir *os.File, enter, leave []*os.File) error {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())

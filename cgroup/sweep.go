@@ -20,20 +20,20 @@ const (
 
 var toolsName = lazy.Regexp(`^toolhost-[0-9]+-[0-9a-f]{16}$`)
 
-// SweepLeft is a directory that Sweep had to leave.
+// SweepLeft is a directory that Sweep could not remove.
 type SweepLeft struct {
 	Path string
 	Err  error
 }
 
 // Sweep removes what dead toolhosts of this user left below our base: their
-// processes, killed through cgroup2 only, and their directories. An owner holds
-// a flock on its directories and the kernel drops it at its death, so a process
-// that gets the lock knows the owner dead, whatever became of its pid, and
-// keeps other sweepers away. Names that toolhost doesn't make are not looked
-// at. Of the leaves that supervisors move to in cgroup2 it removes the empty
-// ones. It waits up to 5 s for each dead owner's processes. The error is about
-// listing only; what resisted is in left.
+// processes, killed through cgroup2 only, and their directories. An owner holds a
+// flock on its directories, which the kernel releases when the owner dies. So a
+// process that gets the lock knows that the owner is dead, even if its PID was
+// reused, and keeps other sweepers away. Sweep ignores names that toolhost does not
+// make. Of the leaves that supervisors move to in cgroup2 it removes the empty ones.
+// It waits up to 5 s for each dead owner's processes. The error is about listing
+// only; directories that could not be removed are in left.
 func (r *Root) Sweep() (left []SweepLeft, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

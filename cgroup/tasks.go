@@ -19,8 +19,8 @@ func (g *Group) Tasks() (n int64, err error) {
 	return n, err
 }
 
-// LimitTasks sets the pids limit anew, for a group that was made with one.
-// What is there beyond it stays. It must not be called during Start or Fork.
+// LimitTasks changes the pids limit of a group that was made with one. Existing
+// tasks above the limit stay. It must not be called during Start or Fork.
 func (g *Group) LimitTasks(n int64) error {
 	if n < 1 || g.limits.Pids == 0 {
 		return fmt.Errorf("cannot limit group %s to %d tasks: give 1 or more, and make the group with a limit", g.leaf, n)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Usage is what a group's tree used in all and which limits it hit. What this kernel
-// or layout can't give is 0, or for PidsPeak a lower bound.
+// Usage is the total usage of a group's process tree, and the limits that it hit. Values
+// that this kernel or layout does not provide are 0, or for PidsPeak a lower bound.
 type Usage struct {
 	CPUUser         time.Duration
 	CPUSystem       time.Duration
@@ -28,8 +28,8 @@ type Usage struct {
 	AncestorPidsLimitHits int64
 }
 
-// Since is what was used and hit after before was read. Peaks are those of all
-// time.
+// Since returns the usage and events after before was read. Peaks are not reset: they
+// are the overall ones.
 func (u Usage) Since(before Usage) Usage {
 	u.CPUUser -= before.CPUUser
 	u.CPUSystem -= before.CPUSystem
@@ -59,8 +59,8 @@ func (g *Group) CPU() (time.Duration, error) {
 	return used, err
 }
 
-// Usage reads the counters. They are final once the group is empty and lost
-// with Remove. What could be read is returned beside an error.
+// Usage reads the counters. They are final once the group is empty, and lost with
+// Remove. If it fails, the result has what could be read.
 func (g *Group) Usage() (Usage, error) {
 	var u Usage
 	if g.root.mode == ModeNone {

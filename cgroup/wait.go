@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WaitEmpty returns when no live process is in the group (cgroup.events says
-// populated 0; zombies don't count), or with ctx's cause. It is true before
-// the first birth too, and after Remove. It doesn't poll: it looks once and
-// then waits for the kernel's notice, which comes up to 10 ms late if the
-// group was born or changed within the last 10 ms.
+// WaitEmpty waits until the group has no live process (cgroup.events says
+// populated 0; zombies do not count) and returns nil, or ctx's cause if ctx ends
+// first. A group is also empty before the first birth and after Remove. WaitEmpty
+// does not poll: it looks once and then waits for the kernel's notice, which comes
+// up to 10 ms late if the group was born or changed within the last 10 ms.
 func (g *Group) WaitEmpty(ctx context.Context) error {
 	for {
 		emptied, err := g.emptyOrWait()
