@@ -122,7 +122,7 @@ type Refusal string
 // Refusals; empty means none.
 const (
 	RefusalCalls    Refusal = "the turn has made all of its calls"
-	RefusalToolTime Refusal = "the turn's time for tools is used up, but for less than a call needs (1 s)"
+	RefusalToolTime Refusal = "the rest of the turn's time for tools is less than a call needs (1 s)"
 	RefusalDeadline Refusal = "the rest of the turn's time is kept for its last answer (a call needs at least 1 s)"
 )
 

@@ -124,7 +124,7 @@ func (m *Manager) admit(t *Turn, spec Spec) error {
 		t.info.Owner, t.view, t.most, t.room = parent.info.Owner, parent.view, parent.most, parent.room
 	}
 	if t.info.Owner != "" && m.owned(t.info.Owner) >= ownPart*(maxActive-len(m.active)) {
-		return fmt.Errorf("cannot begin a turn: %w, and the room for turns is for others, too", ErrTooMany)
+		return fmt.Errorf("cannot begin a turn: %w: the free places are kept for other owners; end some", ErrTooMany)
 	}
 	if t.most > 0 && m.owned(t.info.Owner) >= t.most {
 		return fmt.Errorf("cannot begin a turn: %w: %s may have %d at once (access: quota: turns)", ErrTooMany, t.info.Owner, t.most)

@@ -78,7 +78,7 @@ func CheckBatch(calls []Call) error {
 			return fmt.Errorf("call %d of the batch has the id %q, which is not UTF-8: give it another", i+1, call.ID)
 		}
 		if seen[call.ID] {
-			return fmt.Errorf("two calls have the id %q: give each one of its own", call.ID)
+			return fmt.Errorf("two calls have the id %q: give each call a unique id", call.ID)
 		}
 		seen[call.ID] = true
 	}

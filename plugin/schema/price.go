@@ -13,7 +13,7 @@ const maxSteps = 1 << 20
 const maxNesting = 2000
 
 // ErrTooDear is returned by Validate for a value that would take too long to check.
-var ErrTooDear = fmt.Errorf("it cannot be checked: its schema and it together make more than %d steps of that, or are nested deeper than %d", maxSteps, maxNesting)
+var ErrTooDear = fmt.Errorf("it takes too long to check by its schema: more than %d steps, or nested deeper than %d", maxSteps, maxNesting)
 
 // A regular expression takes time in proportion to its instructions and to the
 // text: so many of their product take that of a step.

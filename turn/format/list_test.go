@@ -21,7 +21,7 @@ func TestReadList(t *testing.T) {
 		"no tool":          {`[{"id":"a"},{"id":"b","tool":5}]`, `a  !it names no tool|b  !it names no tool`},
 		"arguments":        {`[{"id":"a","tool":"t","arguments":[]}]`, `a t !the arguments are not a JSON object`},
 		"text for meta":    {`[{"id":"a","tool":"t","_meta":"x"}]`, `a t !_meta is not a JSON object`},
-		"doubled":          {`[{"id":"a"},{},{"id":"a"}]`, `the calls 1 and 3 have the id "a": give each call one of its own`},
+		"doubled":          {`[{"id":"a"},{},{"id":"a"}]`, `the calls 1 and 3 have the id "a": give each call a unique id`},
 		"number as id":     {`[{"tool":"t"},{"id":5}]`, `call 2 has an id that is not text: put it in quotes, or leave it out`},
 		"no object":        {`[{},5]`, `call 2 is not a JSON object: want {"id","tool","arguments"}`},
 		"no list":          {`{}`, `want a JSON list of {"id","tool","arguments"}`},

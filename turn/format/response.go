@@ -212,10 +212,10 @@ func checkCalls(calls []Call) error {
 	seen := make(map[string]int, len(calls))
 	for i, c := range calls {
 		if c.ID == "" {
-			return fmt.Errorf("call %d (of %q) has no id: give each call one of its own, by which it is answered", i+1, shorten(c.Tool))
+			return fmt.Errorf("call %d (of %q) has no id: give each call a unique id, by which it is answered", i+1, shorten(c.Tool))
 		}
 		if first, twice := seen[c.ID]; twice {
-			return fmt.Errorf("the calls %d and %d have the id %q: give each call one of its own", first+1, i+1, shorten(c.ID))
+			return fmt.Errorf("the calls %d and %d have the id %q: give each call a unique id", first+1, i+1, shorten(c.ID))
 		}
 		seen[c.ID] = i
 	}
