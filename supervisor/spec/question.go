@@ -43,7 +43,7 @@ type Answer struct {
 	Always bool `json:"always,omitempty"`
 	// Denied is why there is no answer: user, timeout, headless, ...
 	Denied string `json:"denied,omitempty"`
-	// Meta is the _meta of an MCP client's answer, a JSON object; empty if there was none.
+	// Meta is the _meta of an MCP client's answer, a JSON object, or empty.
 	Meta json.RawMessage `json:"meta,omitempty"`
 	// Unused, if not nil, is called at most once, if a yes to one connection was not used
 	// because the tool had already given up. The yes then may be used for the tool's next
