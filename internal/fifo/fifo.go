@@ -7,13 +7,26 @@ import (
 	"unsafe"
 )
 
-// Held is how many bytes wait in a pipe to be read (ioctl_pipe(2)). call is [syscall.Syscall],
-// or [syscall.RawSyscall] where the other end can be trusted not to hold the pipe's lock.
-func Held(pipe syscall.RawConn, call func(trap, fd, request, result uintptr) (r1, r2 uintptr, err syscall.Errno)) (int, error) {
-	bytes, failed := int32(0), syscall.Errno(0)
-	err := pipe.Control(func(fd uintptr) {
-		_, _, failed = call(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&bytes)))
+// Held is how many bytes wait in a pipe to be read (ioctl_pipe(2)).
+func Held(pipe syscall.RawConn) (int, error) {
+	return held(pipe, func(fd uintptr, bytes *int32) (failed syscall.Errno) {
+		_, _, failed = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(bytes)))
+		return failed
 	})
+}
+
+// HeldRaw is Held by a raw system call, for a pipe whose other end can be trusted not to hold
+// its lock: see package nowait.
+func HeldRaw(pipe syscall.RawConn) (int, error) {
+	return held(pipe, func(fd uintptr, bytes *int32) (failed syscall.Errno) {
+		_, _, failed = syscall.RawSyscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(bytes)))
+		return failed
+	})
+}
+
+func held(pipe syscall.RawConn, ask func(fd uintptr, bytes *int32) syscall.Errno) (int, error) {
+	bytes, failed := int32(0), syscall.Errno(0)
+	err := pipe.Control(func(fd uintptr) { failed = ask(fd, &bytes) })
 	if err == nil && failed != 0 {
 		err = os.NewSyscallError("ioctl", failed)
 	}

@@ -18,13 +18,15 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []int{0, 5} {
-		if n, err := Held(pipe, syscall.Syscall); n != want || err != nil {
-			t.Errorf("it holds %d bytes, want %d; %v", n, want, err)
+		for name, held := range map[string]func(syscall.RawConn) (int, error){"Held": Held, "HeldRaw": HeldRaw} {
+			if n, err := held(pipe); n != want || err != nil {
+				t.Errorf("%s: %d bytes, want %d; %v", name, n, want, err)
+			}
 		}
 		_, _ = w.WriteString("hello")
 	}
 	r.Close()
-	if _, err := Held(pipe, syscall.Syscall); err == nil {
+	if _, err := Held(pipe); err == nil {
 		t.Error("no error for a closed pipe")
 	}
 }
@@ -47,7 +49,7 @@ func TestUnheard(t *testing.T) {
 	if is, err := Unheard(pipe); !is || err != nil {
 		t.Errorf("without one: %v, %v", is, err)
 	}
-	if n, err := Held(pipe, syscall.Syscall); n != 5 || err != nil {
+	if n, err := Held(pipe); n != 5 || err != nil {
 		t.Errorf("it holds %d bytes, %v", n, err)
 	}
 	w.Close()

@@ -120,7 +120,7 @@ func holdsNothing(pipe *os.File) bool {
 	if err != nil {
 		return false
 	}
-	n, err := fifo.Held(raw, syscall.Syscall)
+	n, err := fifo.Held(raw)
 	return n == 0 && err == nil
 }
 

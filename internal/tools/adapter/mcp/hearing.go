@@ -74,7 +74,7 @@ func (h *hearing) endCall() {
 // read. The caller holds mu.
 func (h *hearing) takeRest() {
 	for t, pipe := range h.pipes {
-		left, err := fifo.Held(pipe, syscall.RawSyscall)
+		left, err := fifo.HeldRaw(pipe)
 		for n := 0; err == nil && left > 0; left -= n {
 			outer := pipe.Control(func(fd uintptr) { n, err = h.read(t, int(fd), left) })
 			err = cmp.Or(outer, err)

@@ -32,7 +32,7 @@ func (w *wire) countUnread() {
 	if !unheard {
 		return
 	}
-	held, err := fifo.Held(pipe, syscall.Syscall)
+	held, err := fifo.Held(pipe)
 	if err != nil {
 		return
 	}

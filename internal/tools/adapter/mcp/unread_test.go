@@ -3,7 +3,6 @@ package mcp
 import (
 	"fmt"
 	"os"
-	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/fifo"
@@ -17,7 +16,7 @@ func init() {
 			p.initialize()
 			p.text(p.call(), fmt.Sprint(os.Getpid()))
 			for stdin, err := os.Stdin.SyscallConn(); err == nil; {
-				if held, _ := fifo.Held(stdin, syscall.Syscall); held > 0 {
+				if held, _ := fifo.Held(stdin); held > 0 {
 					break
 				}
 			}
