@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -191,7 +192,7 @@ func (b *batch) approve(e *entry) {
 	e.stage = stageAsking
 	began := b.t.now()
 	wait, e.cut = e.call.Until.cut(wait, began)
-	b.t.request(&pending{wait: wait, covered: covered, Interaction: api.Interaction{
+	b.t.request(&pending{wait: wait, covered: covered, nth: slices.Index(b.entries, e) + 1, Interaction: api.Interaction{
 		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: e.prompt(),
 		Arguments: e.call.Arguments, Rule: e.rule, Policy: policyOf(e.tool.Request.Sandbox),
 	}}, func(outcome string, a api.Answer) {

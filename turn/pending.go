@@ -34,6 +34,9 @@ type pending struct {
 	known func() *api.Answer
 	// covered is what an answer for more than one call is kept for; nil is for none.
 	covered *approvable
+	// nth is the number of the call in its batch, from 1, for a question whether it may
+	// begin; 0 for any other.
+	nth int
 }
 
 // request opens an interaction, whose id it sets; done is called once by the owner
@@ -74,8 +77,8 @@ func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
 	if serial {
 		setAside(t.pendings)
 	}
-	if serial && t.raised() {
-		t.unraised = append(t.unraised, p)
+	if serial && (t.raised() || p.nth > sureOf(t.batch)) {
+		t.unraised.add(p)
 		return
 	}
 	t.raise(p)
@@ -113,25 +116,6 @@ func (t *Turn) raise(p *pending) {
 	t.flush() // nobody is asked what is not on record
 	p.armTimeout(t)
 	t.ask(p)
-}
-
-// raiseNext raises what has waited for the question before it; one for which nobody waits
-// comes last.
-func (t *Turn) raiseNext() {
-	for !t.over && !t.raised() {
-		switch back := firstAside(t.pendings); {
-		case back != nil && (!back.stays || len(t.unraised) == 0):
-			back.comeBack(t)
-		case len(t.unraised) == 0:
-			return
-		default:
-			p := t.unraised[0]
-			t.unraised = t.unraised[1:]
-			if t.pendings[p.ID] == p {
-				t.raise(p)
-			}
-		}
-	}
 }
 
 // ask has the turn's interactor try, beside others who may answer.

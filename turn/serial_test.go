@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // oneByOne answers each question 50 s after it was asked.
@@ -49,6 +50,43 @@ func TestQuestionsOneAtATime(t *testing.T) {
 		defer turn.End()
 		want(t, run(t, turn, callOf("a", "wipe", 1), callOf("b", "wipe", 1), callOf("c", "ask", 1), callOf("d", "wipe", 1)), "ok", "denied/user", "ok", "ok")
 		if got := human.asked; len(got) != 4 || got[0] != "a" || got[1] != "b" || got[2] != "c" || got[3] != "d" {
+			t.Errorf("asked for %q", got)
+		}
+	})
+}
+
+// So it is however long it takes to find out what each call would run.
+func TestQuestionsInOrderWhateverIsKnownFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		human := &oneByOne{t: t, no: map[string]bool{"d": true}}
+		w := newWorld()
+		w.config.Interactor = human
+		w.config.Program = func(r supervisor.Request) (string, error) {
+			time.Sleep(map[string]time.Duration{"a": 3 * time.Second, "b": 2 * time.Second, "e": 60 * time.Second}[r.Tool.Path])
+			return "", nil
+		}
+		w.config.Tool = func(name string) (Tool, bool) {
+			tool := Tool{Name: name, Mode: ModeAsk, Request: supervisor.Request{Tool: supervisor.Tool{Path: name}}}
+			switch name {
+			case "c":
+				tool.Destructive = true
+			case "d":
+				described := tool
+				tool.Describe = func(context.Context) (*Tool, *api.Result) {
+					time.Sleep(80 * time.Second)
+					return &described, nil
+				}
+			}
+			return tool, true
+		}
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		var calls []Call
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			calls = append(calls, callOf(name, name, 1))
+		}
+		want(t, run(t, turn, calls...), "ok", "ok", "ok", "denied/user", "ok")
+		if got := human.asked; !slices.Equal(got, []string{"a", "b", "c", "d", "e"}) {
 			t.Errorf("asked for %q", got)
 		}
 	})

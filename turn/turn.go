@@ -41,7 +41,7 @@ type Turn struct {
 	streamTimer *time.Timer // of the model's time
 	batch       *batch
 	pendings    map[string]*pending
-	unraised    []*pending             // wait for the question before them
+	unraised    unraised
 	once        map[reach][]api.Answer // of those who approved one connection, which had none to let through
 	repeats     map[[32]byte]int
 	seen        map[string]bool // the keys of all calls
