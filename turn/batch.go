@@ -195,6 +195,9 @@ func (b *batch) noteTimeout(e *entry, r *api.Result) {
 	if r.Status != api.StatusTimeout {
 		return
 	}
+	if spent := b.t.budget.Refuses(b.t.now()); spent != "" { // smaller steps are of no use then
+		e.notes = append(e.notes, string(spent))
+	}
 	b.t.budget.session.noteTimeout(e.call.Tool)
 	if !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
 		b.t.info.TimedOutTools = append(b.t.info.TimedOutTools, e.call.Tool)

@@ -2,11 +2,13 @@ package turn
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/turn/format"
 )
 
 // What calls use of the turn's budget while others wait for their slots, those no longer have.
@@ -29,6 +31,29 @@ func TestBudgetAfterAWaitForASlot(t *testing.T) {
 			}
 			if queue := got[2].Timing.QueueMs; queue != 3500 {
 				t.Errorf("%s: refused after %d ms", name, queue)
+			}
+		})
+	}
+}
+
+// A call that has used up the turn's time says so, as no smaller one may follow; one that
+// has used up its own does not.
+func TestACallThatHasUsedUpTheTurnSaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec budget.TurnSpec
+		want budget.Refusal
+	}{
+		"tool time": {budget.TurnSpec{ToolTime: 4 * time.Second}, budget.RefusalToolTime},
+		"deadline":  {budget.TurnSpec{Deadline: 5 * time.Second, Reserve: time.Second}, budget.RefusalDeadline},
+		"its own":   {budget.TurnSpec{ToolTime: time.Hour}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			turn := newWorld().begin(t, Spec{Budget: c.spec})
+			defer turn.End()
+			got := run(t, turn, callOf("a", "work", 60_000))
+			want(t, got, "timeout/deadline")
+			if said := slices.Contains(got[0].Warnings, string(c.want)); said != (c.want != "") || format.Note(got[0]) == "" && said {
+				t.Errorf("%s: warnings %q, of settings %q", name, got[0].Warnings, got[0].Timing.SettingsWarnings)
 			}
 		})
 	}
