@@ -42,7 +42,7 @@ func (b block) text(field string) (s string) {
 }
 
 // said is the assistant's message. The API refuses it back with a text that is
-// empty, or with an input that is not an object.
+// blank, or with an input that is not an object.
 func (anthropic) said(response json.RawMessage) ([]json.RawMessage, error) {
 	var message struct{ Content []block }
 	if err := json.Unmarshal(response, &message); err != nil {
@@ -52,7 +52,7 @@ func (anthropic) said(response json.RawMessage) ([]json.RawMessage, error) {
 	for _, b := range message.Content {
 		switch b.text("type") {
 		case "text":
-			if b.text("text") == "" {
+			if strings.TrimSpace(b.text("text")) == "" {
 				continue
 			}
 		case "tool_use":

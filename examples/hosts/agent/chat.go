@@ -42,11 +42,15 @@ type (
 		Role      string      `json:"role"`
 		Content   *string     `json:"content"`
 		ToolCalls []*chatCall `json:"tool_calls,omitempty"`
+		// Thoughts are DeepSeek's, which wants them back beside calls.
+		Thoughts string `json:"reasoning_content,omitempty"`
 	}
 	chatCall struct {
 		ID       string       `json:"id"`
 		Type     string       `json:"type"`
 		Function chatFunction `json:"function"`
+		// Extra has Gemini's signature of its thoughts, which it wants back.
+		Extra json.RawMessage `json:"extra_content,omitempty"`
 	}
 	chatFunction struct {
 		Name      string `json:"name"`
@@ -80,6 +84,7 @@ func (chat) newReply(text func(string)) reply {
 type chatReply struct {
 	text         func(string)
 	content      strings.Builder
+	thoughts     strings.Builder
 	calls        []*growingCall
 	byIndex      map[int]*growingCall
 	finishReason string
@@ -90,6 +95,7 @@ type chatChunk struct {
 		Delta struct {
 			Content   string      `json:"content"`
 			Refusal   string      `json:"refusal"`
+			Thoughts  string      `json:"reasoning_content"`
 			ToolCalls []chatPiece `json:"tool_calls"`
 		} `json:"delta"`
 		FinishReason string `json:"finish_reason"`
@@ -117,6 +123,7 @@ func (r *chatReply) take(data []byte) (done bool, err error) {
 	for _, choice := range chunk.Choices { // there is one: no more were asked for
 		words := choice.Delta.Content + choice.Delta.Refusal
 		r.content.WriteString(words)
+		r.thoughts.WriteString(choice.Delta.Thoughts)
 		r.text(words)
 		for _, piece := range choice.Delta.ToolCalls {
 			if err := r.grow(piece); err != nil {
@@ -145,6 +152,9 @@ func (r *chatReply) grow(piece chatPiece) error {
 	c.Type = cmp.Or(c.Type, piece.Type, "function")
 	c.Function.Name = cmp.Or(c.Function.Name, piece.Function.Name)
 	c.arguments.WriteString(piece.Function.Arguments)
+	if len(piece.Extra) > 0 {
+		c.Extra = piece.Extra
+	}
 	return nil
 }
 
@@ -175,7 +185,7 @@ func (r *chatReply) whole() (json.RawMessage, error) {
 	if r.finishReason == "" {
 		return nil, errors.New("the stream ended before the message did")
 	}
-	message := chatMessage{Role: "assistant"}
+	message := chatMessage{Role: "assistant", Thoughts: r.thoughts.String()}
 	if r.content.Len() > 0 {
 		message.Content = new(r.content.String())
 	}

@@ -121,7 +121,7 @@ func toBytes(entries []json.RawMessage) (list [][]byte) {
 	return list
 }
 
-// Thoughts go back as they came, signature and all; empty texts do not.
+// Thoughts go back as they came, signature and all; blank texts do not.
 func TestAnthropicThoughts(t *testing.T) {
 	var s sse
 	s.event("", `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`)
@@ -130,10 +130,29 @@ func TestAnthropicThoughts(t *testing.T) {
 	s.event("", `{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln"}}`)
 	s.event("", `{"type":"content_block_delta","index":0,"delta":{"type":"unheard_of_delta"}}`)
 	s.event("", `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`)
+	s.event("", `{"type":"content_block_start","index":2,"content_block":{"type":"text","text":"\n\n"}}`)
 	s.event("", `{"type":"message_stop"}`)
 	response, _ := replied(t, "anthropic", s.String())
 	entries, err := anthropic{}.said(response)
 	if want := `{"content":[{"signature":"c2ln","thinking":"Let me","type":"thinking"}],"role":"assistant"}`; err != nil || len(entries) != 1 || string(entries[0]) != want {
+		t.Errorf("%s, %v; want %s", entries, err, want)
+	}
+}
+
+// So do those of servers that speak OpenAI's Chat Completions API and refuse a history
+// without them.
+func TestChatThoughts(t *testing.T) {
+	var s sse
+	s.event("", `{"choices":[{"delta":{"reasoning_content":"Let"}}]}`)
+	s.event("", `{"choices":[{"delta":{"reasoning_content":" me"}}]}`)
+	s.event("", `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"search","arguments":"{"},"extra_content":{"google":{"thought_signature":"c2ln"}}}]}}]}`)
+	s.event("", `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}`)
+	s.event("", `{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`)
+	response, _ := replied(t, "openai-chat", s.String())
+	entries, err := chat{}.said(response)
+	want := `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"search","arguments":"{}"},` +
+		`"extra_content":{"google":{"thought_signature":"c2ln"}}}],"reasoning_content":"Let me"}`
+	if err != nil || len(entries) != 1 || string(entries[0]) != want {
 		t.Errorf("%s, %v; want %s", entries, err, want)
 	}
 }
