@@ -98,13 +98,29 @@ func asObject(arguments json.RawMessage) json.RawMessage {
 	case len(arguments) == 0:
 		return json.RawMessage(`{}`)
 	case json.Unmarshal(arguments, &object) == nil && object != nil && levels(arguments) <= maxLevels:
-		return arguments
+		return paired(arguments)
 	}
 	var text string
 	if json.Unmarshal(arguments, &text) != nil {
 		text = string(arguments)
 	}
 	return json.RawMessage(`{"INVALID_JSON":` + string(quoted(text)) + `}`)
+}
+
+// paired is JSON without half of a surrogate pair, which models write and APIs refuse in
+// the next request.
+func paired(raw json.RawMessage) json.RawMessage {
+	if !bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) {
+		return raw
+	}
+	var value any
+	in := json.NewDecoder(bytes.NewReader(raw))
+	in.UseNumber()
+	if in.Decode(&value) != nil {
+		return raw
+	}
+	whole, _ := json.Marshal(value) // of what was decoded from JSON
+	return whole
 }
 
 // maxLevels is how deep arguments are nested at most, as package format has it.

@@ -114,6 +114,19 @@ func TestBrokenArguments(t *testing.T) {
 	}
 }
 
+// Nor does it hold half of a character, as no API takes it back.
+func TestHalfACharacter(t *testing.T) {
+	for api, stream := range streams {
+		response, _ := replied(t, api, stream("", scriptedCall{"call_1", "search", `{"pattern":"\uD83D","path":"\ud83d\ude00","n":12345678901234567890}`}).body)
+		entries, err := dialects[api].said(response)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := strings.ReplaceAll(string(bytes.Join(toBytes(entries), nil)), `\`, "")
+		contains(t, api, kept, `"n":12345678901234567890`, `"path":"😀"`, `"pattern":"`+"\ufffd"+`"`)
+	}
+}
+
 func toBytes(entries []json.RawMessage) (list [][]byte) {
 	for _, e := range entries {
 		list = append(list, e)
