@@ -90,6 +90,12 @@ func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMes
 	return prepare.ArgumentCheck(d)
 }
 
+// CommandCheck is ArgumentCheck for a tool that is a command, which may demand more of
+// its arguments than its schema says.
+func CommandCheck(tool *CommandTool) func(arguments, meta json.RawMessage) error {
+	return prepare.CommandCheck(tool)
+}
+
 // DroppedWarning returns the warning for JSON output of a command that was kept as
 // text: lines of it, or all if lines is 0.
 func DroppedWarning(lines int64, why error) string { return call.DroppedWarning(lines, why) }

@@ -214,12 +214,20 @@ func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Reque
 	c.warnRules(entry, own)
 	return Tool{
 		Tool: turn.Tool{
-			Name: name, Request: request, Mode: entry.Mode, Rule: ruleOf(entry, own.GetInputSchema()), Check: supervisor.ArgumentCheck(own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
+			Name: name, Request: request, Mode: entry.Mode, Rule: ruleOf(entry, own.GetInputSchema()), Check: checkOf(request, own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
 			Repeatable: entry.Repeatable, ChildTurns: entry.ChildTurns,
 			Exclusive: entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},
 		Description: shown, Version: of.Version, SHA256: of.SHA256, Entry: entry, NotPrestarted: notPrestarted,
 	}
+}
+
+// checkOf refuses a call's arguments before anybody is asked about it.
+func checkOf(request supervisor.Request, own *pluginv1.ToolDescription) func(arguments, meta json.RawMessage) error {
+	if c := request.Command; c != nil && c.Tool != nil {
+		return supervisor.CommandCheck(c.Tool)
+	}
+	return supervisor.ArgumentCheck(own)
 }
 
 // Unlisted is a tool of a plugin that no entry names, under its own name and with the

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/plugin/wirejson"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // boundArguments fills in absent arguments and refuses too large ones.
@@ -45,23 +46,47 @@ func bounded(arguments json.RawMessage) error {
 // first: it refuses those that the tool's own schema does not allow.
 func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMessage) error {
 	return func(arguments, meta json.RawMessage) error {
-		if err := bounded(arguments); err != nil {
-			return err
-		}
-		arguments, err := fitArguments("the arguments", arguments)
-		if err != nil {
-			return err
-		}
-		tool, err := describe.NewTool(d)
-		if err != nil {
-			return err
-		}
-		_, rest, err := budget.Hint(orEmpty(arguments), meta, d.GetTimeoutArgument())
-		if err != nil {
-			return err
-		}
-		return tool.Validate(rest)
+		_, err := checked(d, arguments, meta)
+		return err
 	}
+}
+
+// CommandCheck is ArgumentCheck for a command, which may demand more than its schema says.
+func CommandCheck(tool *spec.CommandTool) func(arguments, meta json.RawMessage) error {
+	return func(arguments, meta json.RawMessage) error {
+		rest, err := checked(tool.Description(), arguments, meta)
+		if err == nil {
+			_, _, err = build(tool, rest)
+		}
+		return err
+	}
+}
+
+// checked are the arguments without what they ask for beside the tool.
+func checked(d *pluginv1.ToolDescription, arguments, meta json.RawMessage) (rest json.RawMessage, err error) {
+	if err := bounded(arguments); err != nil {
+		return nil, err
+	}
+	if arguments, err = fitArguments("the arguments", arguments); err != nil {
+		return nil, err
+	}
+	tool, err := describe.NewTool(d)
+	if err != nil {
+		return nil, err
+	}
+	if _, rest, err = budget.Hint(orEmpty(arguments), meta, d.GetTimeoutArgument()); err != nil {
+		return nil, err
+	}
+	return rest, tool.Validate(rest)
+}
+
+// build makes the command of arguments that fit the tool's schema.
+func build(tool *spec.CommandTool, arguments json.RawMessage) (argv []string, stdin []byte, err error) {
+	argv, stdin, err = tool.Spec().Build(arguments)
+	if err == nil && len(argv) == 0 {
+		err = errors.New("they make an empty command")
+	}
+	return argv, stdin, err
 }
 
 // orEmpty are arguments, or the object that absent ones stand for.
@@ -128,10 +153,7 @@ func (n *preparation) buildCommand() error {
 	if tool == nil {
 		return nil
 	}
-	argv, stdin, err := tool.Spec().Build(n.Arguments)
-	if err == nil && len(argv) == 0 {
-		err = errors.New("they make an empty command")
-	}
+	argv, stdin, err := build(tool, n.Arguments)
 	if err != nil {
 		return outcome.Refuse(api.StatusInvalidArgs, api.ReasonArguments, err)
 	}
