@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,8 @@ type Again func(attempt int, r *Result, elapsed time.Duration) (wait time.Durati
 
 // RunAgain makes a batch of calls by run, and repeats the calls that again selects:
 // all of them at once, after the longest of their waits, until it selects none. It
-// returns the last result of each call, in call order. If ctx ends during a wait, or
+// returns the last result of each call, in call order; of a call that may have had effects
+// and then could not be made again, the one that says so. If ctx ends during a wait, or
 // a later run fails, it returns the results so far. The error is the first run's.
 //
 // Only calls whose result is retryable should be repeated: others may have had
@@ -23,6 +25,7 @@ func RunAgain[C any](ctx context.Context, calls []C, again Again, run func(ctx c
 	if err != nil {
 		return nil, err
 	}
+	last := slices.Clone(results)
 	places := make([]int, len(results)) // of the calls made last
 	for i := range places {
 		places[i] = i
@@ -31,7 +34,7 @@ func RunAgain[C any](ctx context.Context, calls []C, again Again, run func(ctx c
 		var wait time.Duration
 		var failed []int
 		for _, place := range places {
-			if each, ok := again(attempt, results[place], time.Since(began)); ok {
+			if each, ok := again(attempt, last[place], time.Since(began)); ok {
 				failed, wait = append(failed, place), max(wait, each)
 			}
 		}
@@ -47,10 +50,18 @@ func RunAgain[C any](ctx context.Context, calls []C, again Again, run func(ctx c
 			return results, nil
 		}
 		for i, place := range failed {
-			results[place] = latest[i]
+			if last[place] = latest[i]; latest[i].tellsAfter(results[place]) {
+				results[place] = latest[i]
+			}
 		}
 		places = failed
 	}
+}
+
+// tellsAfter reports whether a result is true of a call with an earlier one, too: that the
+// last attempt has changed nothing is not, where the one before may have.
+func (r *Result) tellsAfter(earlier *Result) bool {
+	return r.OK() || r.Retry.SideEffects != "none" || earlier.Retry.SideEffects == "none"
 }
 
 // pause reports whether it has waited in full, before ctx ended.

@@ -82,3 +82,28 @@ func TestRunAgainEnds(t *testing.T) {
 		}
 	})
 }
+
+// A call that may have had effects is not told to have changed nothing because its next
+// attempt was refused.
+func TestRunAgainTellsOfEffects(t *testing.T) {
+	crashed := &Result{Status: StatusCrashed, Retry: Retry{Retryable: true, SideEffects: "possible"}}
+	busy := &Result{Status: StatusOverloaded, Retry: Retry{Retryable: true, SideEffects: "none"}}
+	denied := &Result{Status: StatusDenied, Retry: Retry{SideEffects: "none"}}
+	done := &Result{Status: StatusOK, Retry: Retry{SideEffects: "possible"}}
+	for name, c := range map[string]struct{ attempts, want []*Result }{
+		"refused":       {[]*Result{crashed, denied}, []*Result{crashed}},
+		"done after it": {[]*Result{crashed, busy, done}, []*Result{done}},
+		"never begun":   {[]*Result{busy, denied}, []*Result{denied}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			made := 0
+			got, err := RunAgain(t.Context(), []string{"a"}, threeTimes, func(_ context.Context, attempt int, _ []string) ([]*Result, error) {
+				made = attempt
+				return []*Result{c.attempts[attempt-1]}, nil
+			})
+			if err != nil || !slices.Equal(got, c.want) || made != len(c.attempts) {
+				t.Errorf("%s: %s after %d attempts, %v", name, got[0].Status, made, err)
+			}
+		})
+	}
+}

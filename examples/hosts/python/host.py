@@ -186,20 +186,24 @@ class Asker:
 def run_again(make, calls, retries):
     """Makes a batch of calls, and those again that have failed and whose results
     say that they may be: the tool never started, or is known to be harmless. All
-    of them share the retries that there are, 10 at most."""
+    of them share the retries that there are, 10 at most. That the last attempt has
+    changed nothing is not told where one before it may have."""
     results, places, wait, left = make(calls), range(len(calls)), 0.2, 10
+    last = list(results)
     for _ in range(retries):
-        places = [at for at in places if results[at]["status"] != "ok" and results[at]["retry"]["retryable"]][:left]
+        places = [at for at in places if last[at]["status"] != "ok" and last[at]["retry"]["retryable"]][:left]
         if not places:
             break
         left -= len(places)
-        after = max(results[at]["retry"].get("afterMs", 0) / 1000 for at in places)
+        after = max(last[at]["retry"].get("afterMs", 0) / 1000 for at in places)
         if after > 10:
             break
         time.sleep(max(wait * random.uniform(0.5, 1), after))
         wait = min(2 * wait, 10)
         for at, result in zip(places, make([{**calls[at], "retry": True} for at in places])):
-            results[at] = result
+            last[at] = result
+            if result["status"] == "ok" or result["retry"]["sideEffects"] != "none" or results[at]["retry"]["sideEffects"] == "none":
+                results[at] = result
     return results
 
 
