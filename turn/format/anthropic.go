@@ -84,11 +84,18 @@ func (p anthropic) Results(calls []Call, results []*api.Result) ([]byte, error) 
 	return encode(anthropicMessage{"user", list}, err)
 }
 
-// anthropicBlock shows images of the types that the API takes. It goes by what
-// the data is: the API refuses the whole request where type and data differ.
+// maxImagePixels is the width, and the height, that the API takes.
+const maxImagePixels = 8000
+
+// anthropicBlock shows images of the types and sizes that the API takes. It goes by what
+// the data is: the API refuses the whole request, and each one after it, where type and
+// data differ, or an image is too large or broken.
 func anthropicBlock(c api.Content) any {
 	kind := imageType(c.Data)
 	if c.Type != "blob" || kind == "" {
+		return nil
+	}
+	if width, height := imageSize(c.Data); min(width, height) < 1 || max(width, height) > maxImagePixels {
 		return nil
 	}
 	return anthropicImage{Type: "image", Source: anthropicImageSource{Type: "base64", MediaType: kind, Data: c.Data}}
