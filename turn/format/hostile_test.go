@@ -283,6 +283,22 @@ func TestManyAndLargeBlocks(t *testing.T) {
 	}
 }
 
+// A call whose arguments are not UTF-8 is not made with others; a response whose words are
+// not costs no call.
+func TestArgumentsThatAreNotUTF8(t *testing.T) {
+	for name, response := range map[string]string{
+		"anthropic":   `{"content":[{"type":"text","text":"` + "\xff" + `"},{"type":"tool_use","id":"a","name":"t","input":{"path":"` + "\xff" + `"}},{"type":"tool_use","id":"b","name":"t","input":{"path":"\ufffd"}}]}`,
+		"openai-chat": `{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"t","arguments":"{\"path\":\"` + "\xff" + `\"}"}},{"id":"b","function":{"name":"t","arguments":"{}"}}]}}]}`,
+		"mcp":         `[{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t","_meta":{"x":"` + "\xff" + `"}}},{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"t"}}]`,
+	} {
+		provider, _ := Lookup(name)
+		calls, err := provider.Calls([]byte(response))
+		if err != nil || len(calls) != 2 || !strings.Contains(calls[0].Problem, "UTF-8") || calls[0].Arguments != nil || calls[1].Problem != "" {
+			t.Errorf("%s: %+v, %v", name, calls, err)
+		}
+	}
+}
+
 func TestImageTypes(t *testing.T) {
 	for data, want := range map[string]string{
 		string(png): "image/png", "\xff\xd8\xff\xe0": "image/jpeg", "GIF87a": "image/gif", "GIF89a...": "image/gif",

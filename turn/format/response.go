@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/text"
 )
@@ -201,8 +202,12 @@ func readBounded(raw []byte, read func(json.RawMessage) ([]Call, error)) ([]Call
 	if err != nil {
 		return nil, err
 	}
+	broken := !utf8.Valid(raw)
 	for i := range calls {
 		calls[i].mustName()
+		if broken {
+			calls[i].mustBeWhole()
+		}
 	}
 	return calls, nil
 }
@@ -226,6 +231,14 @@ func checkCalls(calls []Call) error {
 func (c *Call) mustName() {
 	if c.Tool == "" && c.Problem == "" {
 		c.refuse("it names no tool")
+	}
+}
+
+// mustBeWhole refuses a call of a response that is not UTF-8 if its arguments are damaged:
+// with other characters in their place nobody has asked for them.
+func (c *Call) mustBeWhole() {
+	if c.Problem == "" && (bytes.Contains(c.Arguments, []byte(replacement)) || bytes.Contains(c.Meta, []byte(replacement))) {
+		c.refuse("it is not in UTF-8")
 	}
 }
 
