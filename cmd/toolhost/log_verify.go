@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -48,6 +50,9 @@ func (f *logFlags) verify(chain logview.Chain, expect string) (err error) {
 		return err
 	}
 	reader, err := journal.OpenReader(store.Dir())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("no daemon has kept a journal in %s: name a daemon's state folder with --state", store.Dir())
+	}
 	if err != nil {
 		return hostError(err)
 	}
