@@ -24,6 +24,8 @@ var beyondWorkers = map[string]map[string]beyond{
 		"TestOOMOfAShare":                         {why: "a worker refuses it by name", shows: "no worker can do this: a quota of calls, memory or CPU"},
 		"TestWrongShares":                         {why: "a worker refuses it by name", shows: "no worker can do this: a quota of calls, memory or CPU"},
 		"TestAPoolLeavesSlotsToOthers":            {why: "a worker refuses it by name: a pool (running)", shows: hangs},
+		"TestAFullPoolNamesItsSetting":            {why: "a worker refuses it by name: a pool (running)", shows: hangs},
+		"TestWhatIsLeftAfterTheWaitForASlot":      {why: "the slot is at the worker", shows: "0 calls have a slot"},
 		"TestAReaderThatTakesNothing":             {why: "a worker refuses it by name", shows: "stdin, stdout or stderr of the caller's"},
 		"TestKeepRefusesWhatMakesNoSense":         {why: "a worker refuses it by name", shows: "no worker can do this: files taken out of the workspace"},
 		"TestCommandTool":                         inGo,
