@@ -163,21 +163,23 @@ type layout struct {
 
 type link struct{ target, path string }
 
-// runtimeDirs hold programs and libraries; runtimeFiles what these read at
-// run time and everybody may know.
+// runtimeDirs hold programs and libraries; runtimeFiles, which are patterns, what
+// these read at run time and everybody may know. Links in Debian's Java lead to
+// its settings in /etc.
 var (
 	runtimeDirs  = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 	runtimeFiles = []string{
 		"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
 		"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust",
 		"/etc/localtime", "/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/terminfo",
+		"/etc/fonts", "/etc/java-*-openjdk",
 	}
 )
 
 // findLayout reads the root's arrangement below root, which is "" but in tests.
 func findLayout(root string) layout {
 	var l layout
-	for _, path := range slices.Concat(runtimeDirs, runtimeFiles) {
+	for _, path := range slices.Concat(runtimeDirs, matches(root, runtimeFiles)) {
 		info, err := os.Lstat(root + path)
 		switch {
 		case err != nil:
@@ -190,6 +192,18 @@ func findLayout(root string) layout {
 		}
 	}
 	return l
+}
+
+// matches are the paths below root that patterns stand for.
+func matches(root string, patterns []string) []string {
+	var paths []string
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(root + pattern) // no pattern is malformed
+		for _, path := range found {
+			paths = append(paths, strings.TrimPrefix(path, root))
+		}
+	}
+	return paths
 }
 
 // Runtime reports whether path is part of the runtime that every call sees.

@@ -202,14 +202,14 @@ func FuzzWithin(f *testing.F) {
 
 func TestLayoutOfARoot(t *testing.T) {
 	root := t.TempDir()
-	for _, dir := range []string{"/usr", "/lib64", "/etc/ssl/certs", "/home"} {
+	for _, dir := range []string{"/usr", "/lib64", "/etc/ssl/certs", "/etc/java-21-openjdk", "/etc/java", "/home"} {
 		must(t, os.MkdirAll(root+dir, 0o755))
 	}
 	must(t, os.Symlink("usr/bin", root+"/bin"))
 	must(t, os.Symlink("/usr/share/zoneinfo/UTC", root+"/etc/localtime"))
 	mustWrite(t, root+"/etc/passwd", "")
 	l := findLayout(root)
-	if want := []string{"/usr", "/lib64", "/etc/ssl/certs"}; !slices.Equal(l.binds, want) {
+	if want := []string{"/usr", "/lib64", "/etc/ssl/certs", "/etc/java-21-openjdk"}; !slices.Equal(l.binds, want) {
 		t.Errorf("binds %v, want %v", l.binds, want)
 	}
 	if want := []link{{"usr/bin", "/bin"}, {"/usr/share/zoneinfo/UTC", "/etc/localtime"}}; !slices.Equal(l.links, want) {

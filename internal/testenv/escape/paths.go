@@ -45,6 +45,7 @@ const defaultTree = `
 /etc /etc/passwd /etc/group /etc/nsswitch.conf /etc/hosts /etc/hostname /etc/resolv.conf /etc/localtime /etc/ssl /etc/ca-certificates /etc/pki
 /etc/ca-certificates.conf /etc/ld.so.cache /etc/ld.so.conf /etc/ld.so.conf.d /etc/alternatives /etc/services /etc/protocols /etc/mime.types
 /etc/terminfo /etc/inputrc /etc/timezone /etc/locale.alias /etc/locale.conf /etc/bash.bashrc /etc/profile /etc/python3* /etc/gitconfig /etc/os-release
+/etc/fonts /etc/java-*-openjdk
 /bin/* /sbin/* /lib/* /lib32/* /lib64/* /libx32/*`
 
 // paths says that what holds secrets, or steers the kernel, can neither be read nor written.
