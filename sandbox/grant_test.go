@@ -186,6 +186,14 @@ func TestStorageIsBounded(t *testing.T) {
 	w.wantDo(p, "list:"+Workspace, "", "list:/tmp", "", "list:/dev/shm", "")
 }
 
+// Nor does one sandbox see the queues of another.
+func TestMessageQueues(t *testing.T) {
+	w := enter(t)
+	for range 2 {
+		w.wantDo(w.plan(Policy{}, Task{}), "list:/dev/mqueue", "", "queue:own", "ok", "list:/dev/mqueue", "own", "rm:/dev/mqueue/own", "error EROFS")
+	}
+}
+
 func TestStoragesFilesAreBounded(t *testing.T) {
 	w := enter(t)
 	w.wantDo(w.plan(Policy{}, Task{Storage: Storage{WorkspaceInodes: 3}}),

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -115,8 +116,9 @@ var deeds = map[string]func(object string) (string, error){
 		_, err = net.DialTimeout("tcp", l.Addr().String(), wait.Bound)
 		return "ok", err
 	},
-	"env": func(string) (string, error) { return strings.Join(os.Environ(), " "), nil },
-	"cwd": func(string) (string, error) { return os.Getwd() },
+	"queue": makeQueue,
+	"env":   func(string) (string, error) { return strings.Join(os.Environ(), " "), nil },
+	"cwd":   func(string) (string, error) { return os.Getwd() },
 	"fds": func(string) (string, error) {
 		var open []int
 		for fd := range 4096 {
@@ -222,4 +224,17 @@ func fill(path string) (string, error) {
 		}
 	}
 	return "no end", nil
+}
+
+// makeQueue makes a POSIX message queue, which must not be there (mq_open(2)).
+func makeQueue(name string) (string, error) {
+	b, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return "", err
+	}
+	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(b)), unix.O_CREAT|unix.O_EXCL|unix.O_RDWR, 0o600, 0, 0, 0)
+	if errno != 0 {
+		return "", errno
+	}
+	return "ok", unix.Close(int(fd))
 }

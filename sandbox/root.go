@@ -61,11 +61,13 @@ func (p *Plan) addMounts(r Resolved, f Features, t Task, s Storage) {
 	p.root.Sysctls = namespaceLimits
 	p.tmpfs("/tmp", 0o1777, s.TmpBytes, s.WorkspaceInodes/4, false)
 	p.tmpfs("/dev/shm", 0o1777, s.ShmBytes, s.WorkspaceInodes/64, true)
+	// Queues are made by mq_open(3) alone, which Landlock refuses unless a path leads to them that may be written.
+	p.mount(wire.Mount{Kind: wire.MountMqueue, Target: "/dev/mqueue", NoExec: true, Optional: true})
 	p.workspace(r, f, s)
 	// One socket and nothing else: an inode for it and one for the folder.
 	p.tmpfs(socketDir, 0o700, 64<<10, 2, true)
 	p.root.Writable = append(p.root.Writable, devices...)
-	p.root.Writable = append(p.root.Writable, "/proc", "/tmp", "/dev/shm", Workspace, socketDir)
+	p.root.Writable = append(p.root.Writable, "/proc", "/tmp", "/dev/shm", "/dev/mqueue", Workspace, socketDir)
 	for _, g := range r.place(f.layout) {
 		p.lend(wire.Stage{Source: g.source, Write: g.write}, f, g.at)
 		p.maskIn(r, g)

@@ -129,14 +129,16 @@ static void bind_tree(const struct mount *m) {
 	attach((int)tree, m, "mount ");
 }
 
-static void mount_new(const struct mount *m, const char *kind, const char *data) {
+static void mount_new(const struct mount *m, const char *kind, unsigned flags, const char *data) {
 	char what[MAX_PATH];
 	struct line l = LINE(what);
 	add(&l, kind);
 	add(&l, " at ");
 	add(&l, m->target);
 	shut(must("mount ", what, descend(m->target, length(m->target))));
-	must("mount ", what, sys(__NR_mount, kind, below(m->target), kind, PLAIN_MOUNT | (m->noexec ? MS_NOEXEC : 0), data));
+	flags |= PLAIN_MOUNT | (m->noexec ? MS_NOEXEC : 0);
+	long err = sys(__NR_mount, kind, below(m->target), kind, flags, data);
+	must("mount ", what, m->optional && err == -ENODEV ? 0 : err);
 }
 
 static void mount_tmpfs(const struct mount *m) {
@@ -148,7 +150,7 @@ static void mount_tmpfs(const struct mount *m) {
 	add_number(&l, (u64)m->bytes, 10);
 	add(&l, ",nr_inodes=");
 	add_number(&l, (u64)m->inodes, 10);
-	mount_new(m, "tmpfs", data);
+	mount_new(m, "tmpfs", 0, data);
 }
 
 // find opens a mount's target, makes nothing and follows nothing. Another call
@@ -207,7 +209,10 @@ static void add_mount(const struct mount *m) {
 		mount_tmpfs(m);
 		return;
 	case MOUNT_PROC:
-		mount_new(m, "proc", "hidepid=invisible");
+		mount_new(m, "proc", 0, "hidepid=invisible");
+		return;
+	case MOUNT_MQUEUE:
+		mount_new(m, "mqueue", MS_RDONLY, NULL);
 		return;
 	case MOUNT_STAGED:
 		attach(next_staged++, m, "show ");

@@ -37,7 +37,7 @@ struct list {
 	for (struct { struct reader r; u64 i; __typeof__(READ(NULL)) it; } name = {.r = (list).at}; \
 		name.i < (list).n && (name.it = READ(&name.r), true); name.i++)
 
-enum mount_kind { MOUNT_BIND, MOUNT_STAGED, MOUNT_TMPFS, MOUNT_PROC, MOUNT_MASK, MOUNT_FIXED };
+enum mount_kind { MOUNT_BIND, MOUNT_STAGED, MOUNT_TMPFS, MOUNT_PROC, MOUNT_MASK, MOUNT_FIXED, MOUNT_MQUEUE };
 
 struct mount {
 	i64 kind, bytes, inodes, mode, on_device, on_inode;

@@ -100,6 +100,7 @@ const (
 	MountProc
 	MountMask  // something empty over what is there
 	MountFixed // makes what is there read-only, or with Write a mount point alone
+	MountMqueue
 )
 
 // Mount is one file system of the tool's, in the order of mounting.

@@ -18,6 +18,7 @@ var fullRoot = Root{
 		{Kind: MountTmpfs, Target: "/tmp", Bytes: math.MaxInt64, Inodes: 7, Mode: 0o1777},
 		{Kind: MountProc, Target: "/proc"},
 		{Kind: MountMask, Target: "/own", OnDevice: -1, OnInode: 7},
+		{Kind: MountMqueue, Target: "/dev/mqueue"},
 	},
 	Links:    []Link{{"usr/bin", "/bin"}, {"\n", "\x00"}},
 	Files:    []Text{{Path: "/etc/passwd", Content: "root:x:0:0\n"}, {"/run/secrets/a", "\x00\xff", true}, {}},
