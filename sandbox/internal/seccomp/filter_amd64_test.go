@@ -4,7 +4,7 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// defaultFilter has 219 instructions.
+// defaultFilter has 224 instructions.
 //
 // Allowed:
 //
@@ -87,308 +87,9 @@ var defaultFilter = [...]unix.SockFilter{
 	{Code: 0x0020, K: 0x0},                          // 2: A = number
 	{Code: 0x0045, Jt: 0, Jf: 1, K: 0x40000000},     // 3: if A & 0x40000000 goto 4, else 5
 	{Code: 0x0006, K: 0x80000000},                   // 4: Killed
-	{Code: 0x0035, Jt: 126, Jf: 0, K: 0xed},         // 5: if A >= 0xed goto 132, else 6
-	{Code: 0x0035, Jt: 92, Jf: 0, K: 0x88},          // 6: if A >= 0x88 goto 99, else 7
-	{Code: 0x0035, Jt: 56, Jf: 0, K: 0x39},          // 7: if A >= 0x39 goto 64, else 8
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x1d},          // 8: if A >= 0x1d goto 27, else 9
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x9},            // 9: if A >= 0x9 goto 18, else 10
-	{Code: 0x0035, Jt: 0, Jf: 204, K: 0x2},          // 10: if A >= 0x2 goto 11, else 215
-	{Code: 0x0035, Jt: 203, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 215, else 12
-	{Code: 0x0020, K: 0x18},                         // 12: A = low half of argument 1
-	{Code: 0x0054, K: 0x400040},                     // 13: A &= 0x400040
-	{Code: 0x0015, Jt: 200, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 215, else 15
-	{Code: 0x0020, K: 0x20},                         // 15: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 16: A &= 0xc00
-	{Code: 0x0015, Jt: 197, Jf: 199, K: 0x0},        // 17: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10},           // 18: if A >= 0x10 goto 23, else 19
-	{Code: 0x0035, Jt: 195, Jf: 0, K: 0xa},          // 19: if A >= 0xa goto 215, else 20
-	{Code: 0x0020, K: 0x28},                         // 20: A = low half of argument 3
-	{Code: 0x0054, K: 0x40000},                      // 21: A &= 0x40000
-	{Code: 0x0015, Jt: 192, Jf: 9, K: 0x0},          // 22: if A == 0x0 goto 215, else 32
-	{Code: 0x0035, Jt: 191, Jf: 0, K: 0x11},         // 23: if A >= 0x11 goto 215, else 24
-	{Code: 0x0020, K: 0x18},                         // 24: A = low half of argument 1
-	{Code: 0x0015, Jt: 191, Jf: 0, K: 0x5412},       // 25: if A == 0x5412 goto 217, else 26
-	{Code: 0x0015, Jt: 190, Jf: 188, K: 0x541c},     // 26: if A == 0x541c goto 217, else 215
-	{Code: 0x0035, Jt: 27, Jf: 0, K: 0x2a},          // 27: if A >= 0x2a goto 55, else 28
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x1e},           // 28: if A >= 0x1e goto 33, else 29
-	{Code: 0x0020, K: 0x20},                         // 29: A = low half of argument 2
-	{Code: 0x0054, K: 0x800},                        // 30: A &= 0x800
-	{Code: 0x0015, Jt: 183, Jf: 0, K: 0x0},          // 31: if A == 0x0 goto 215, else 32
-	{Code: 0x0006, K: 0x5000c},                      // 32: ENOMEM
-	{Code: 0x0035, Jt: 0, Jf: 181, K: 0x29},         // 33: if A >= 0x29 goto 34, else 215
-	{Code: 0x0020, K: 0x10},                         // 34: A = low half of argument 0
-	{Code: 0x0015, Jt: 179, Jf: 0, K: 0x1},          // 35: if A == 0x1 goto 215, else 36
-	{Code: 0x0020, K: 0x10},                         // 36: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 37: if A == 0x2 goto 43, else 38
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 38: if A == 0xa goto 43, else 39
-	{Code: 0x0020, K: 0x10},                         // 39: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 40: if A == 0x10 goto 41, else 59
-	{Code: 0x0020, K: 0x20},                         // 41: A = low half of argument 2
-	{Code: 0x0015, Jt: 172, Jf: 11, K: 0x0},         // 42: if A == 0x0 goto 215, else 54
-	{Code: 0x0020, K: 0x18},                         // 43: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 44: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 45: if A == 0x1 goto 47, else 46
-	{Code: 0x0015, Jt: 0, Jf: 170, K: 0x2},          // 46: if A == 0x2 goto 47, else 217
-	{Code: 0x0020, K: 0x20},                         // 47: A = low half of argument 2
-	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x0},          // 48: if A == 0x0 goto 215, else 49
-	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x6},          // 49: if A == 0x6 goto 215, else 50
-	{Code: 0x0015, Jt: 164, Jf: 0, K: 0x11},         // 50: if A == 0x11 goto 215, else 51
-	{Code: 0x0015, Jt: 163, Jf: 0, K: 0x106},        // 51: if A == 0x106 goto 215, else 52
-	{Code: 0x0015, Jt: 162, Jf: 0, K: 0x1},          // 52: if A == 0x1 goto 215, else 53
-	{Code: 0x0015, Jt: 161, Jf: 0, K: 0x3a},         // 53: if A == 0x3a goto 215, else 54
-	{Code: 0x0006, K: 0x5005d},                      // 54: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x36},           // 55: if A >= 0x36 goto 60, else 56
-	{Code: 0x0035, Jt: 0, Jf: 158, K: 0x35},         // 56: if A >= 0x35 goto 57, else 215
-	{Code: 0x0020, K: 0x10},                         // 57: A = low half of argument 0
-	{Code: 0x0015, Jt: 156, Jf: 0, K: 0x1},          // 58: if A == 0x1 goto 215, else 59
-	{Code: 0x0006, K: 0x50061},                      // 59: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 0, Jf: 154, K: 0x38},         // 60: if A >= 0x38 goto 61, else 215
-	{Code: 0x0020, K: 0x10},                         // 61: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 62: A &= 0x7e020000
-	{Code: 0x0015, Jt: 151, Jf: 153, K: 0x0},        // 63: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x5c},          // 64: if A >= 0x5c goto 83, else 65
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x55},           // 65: if A >= 0x55 goto 71, else 66
-	{Code: 0x0035, Jt: 0, Jf: 148, K: 0x48},         // 66: if A >= 0x48 goto 67, else 215
-	{Code: 0x0035, Jt: 147, Jf: 0, K: 0x49},         // 67: if A >= 0x49 goto 215, else 68
-	{Code: 0x0020, K: 0x18},                         // 68: A = low half of argument 1
-	{Code: 0x0015, Jt: 147, Jf: 0, K: 0x400},        // 69: if A == 0x400 goto 217, else 70
-	{Code: 0x0015, Jt: 146, Jf: 144, K: 0x410},      // 70: if A == 0x410 goto 217, else 215
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x5a},           // 71: if A >= 0x5a goto 76, else 72
-	{Code: 0x0035, Jt: 142, Jf: 0, K: 0x56},         // 72: if A >= 0x56 goto 215, else 73
-	{Code: 0x0020, K: 0x18},                         // 73: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 74: A &= 0xc00
-	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 75: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x5b},           // 76: if A >= 0x5b goto 80, else 77
-	{Code: 0x0020, K: 0x18},                         // 77: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 78: A &= 0xc00
-	{Code: 0x0015, Jt: 135, Jf: 137, K: 0x0},        // 79: if A == 0x0 goto 215, else 217
-	{Code: 0x0020, K: 0x18},                         // 80: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 81: A &= 0xc00
-	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 82: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x68},           // 83: if A >= 0x68 goto 87, else 84
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x66},           // 84: if A >= 0x66 goto 86, else 85
-	{Code: 0x0035, Jt: 131, Jf: 129, K: 0x65},       // 85: if A >= 0x65 goto 217, else 215
-	{Code: 0x0035, Jt: 130, Jf: 128, K: 0x67},       // 86: if A >= 0x67 goto 217, else 215
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x86},           // 87: if A >= 0x86 goto 92, else 88
-	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x85},         // 88: if A >= 0x85 goto 89, else 215
-	{Code: 0x0020, K: 0x18},                         // 89: A = low half of argument 1
-	{Code: 0x0054, K: 0xc00},                        // 90: A &= 0xc00
-	{Code: 0x0015, Jt: 123, Jf: 125, K: 0x0},        // 91: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x87},         // 92: if A >= 0x87 goto 93, else 217
-	{Code: 0x0020, K: 0x10},                         // 93: A = low half of argument 0
-	{Code: 0x0015, Jt: 120, Jf: 0, K: 0x0},          // 94: if A == 0x0 goto 215, else 95
-	{Code: 0x0015, Jt: 119, Jf: 0, K: 0x8},          // 95: if A == 0x8 goto 215, else 96
-	{Code: 0x0015, Jt: 118, Jf: 0, K: 0x20000},      // 96: if A == 0x20000 goto 215, else 97
-	{Code: 0x0015, Jt: 117, Jf: 0, K: 0x20008},      // 97: if A == 0x20008 goto 215, else 98
-	{Code: 0x0015, Jt: 116, Jf: 118, K: 0xffffffff}, // 98: if A == 0xffffffff goto 215, else 217
-	{Code: 0x0035, Jt: 18, Jf: 0, K: 0xa2},          // 99: if A >= 0xa2 goto 118, else 100
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x90},           // 100: if A >= 0x90 goto 109, else 101
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x8c},           // 101: if A >= 0x8c goto 104, else 102
-	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x89},         // 102: if A >= 0x89 goto 103, else 217
-	{Code: 0x0035, Jt: 113, Jf: 111, K: 0x8b},       // 103: if A >= 0x8b goto 217, else 215
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x8e},           // 104: if A >= 0x8e goto 108, else 105
-	{Code: 0x0035, Jt: 0, Jf: 109, K: 0x8d},         // 105: if A >= 0x8d goto 106, else 215
-	{Code: 0x0020, K: 0x10},                         // 106: A = low half of argument 0
-	{Code: 0x0015, Jt: 35, Jf: 109, K: 0x0},         // 107: if A == 0x0 goto 143, else 217
-	{Code: 0x0035, Jt: 106, Jf: 68, K: 0x8f},        // 108: if A >= 0x8f goto 215, else 177
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x9e},           // 109: if A >= 0x9e goto 115, else 110
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x99},           // 110: if A >= 0x99 goto 112, else 111
-	{Code: 0x0035, Jt: 103, Jf: 65, K: 0x91},        // 111: if A >= 0x91 goto 215, else 177
-	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x9d},         // 112: if A >= 0x9d goto 113, else 217
-	{Code: 0x0020, K: 0x10},                         // 113: A = low half of argument 0
-	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 114: if A == 0x23 goto 217, else 215
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa0},           // 115: if A >= 0xa0 goto 117, else 116
-	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x9f},        // 116: if A >= 0x9f goto 217, else 215
-	{Code: 0x0035, Jt: 99, Jf: 97, K: 0xa1},         // 117: if A >= 0xa1 goto 217, else 215
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd3},           // 118: if A >= 0xd3 goto 125, else 119
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xba},           // 119: if A >= 0xba goto 122, else 120
-	{Code: 0x0035, Jt: 0, Jf: 94, K: 0xa3},          // 120: if A >= 0xa3 goto 121, else 215
-	{Code: 0x0035, Jt: 96, Jf: 95, K: 0xb5},         // 121: if A >= 0xb5 goto 218, else 217
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xcc},           // 122: if A >= 0xcc goto 124, else 123
-	{Code: 0x0035, Jt: 53, Jf: 91, K: 0xcb},         // 123: if A >= 0xcb goto 177, else 215
-	{Code: 0x0035, Jt: 93, Jf: 90, K: 0xce},         // 124: if A >= 0xce goto 218, else 215
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xd9},           // 125: if A >= 0xd9 goto 129, else 126
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd5},           // 126: if A >= 0xd5 goto 128, else 127
-	{Code: 0x0035, Jt: 89, Jf: 87, K: 0xd4},         // 127: if A >= 0xd4 goto 217, else 215
-	{Code: 0x0035, Jt: 88, Jf: 86, K: 0xd8},         // 128: if A >= 0xd8 goto 217, else 215
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xe4},           // 129: if A >= 0xe4 goto 131, else 130
-	{Code: 0x0035, Jt: 86, Jf: 84, K: 0xe3},         // 130: if A >= 0xe3 goto 217, else 215
-	{Code: 0x0035, Jt: 86, Jf: 83, K: 0xec},         // 131: if A >= 0xec goto 218, else 215
-	{Code: 0x0035, Jt: 51, Jf: 0, K: 0x140},         // 132: if A >= 0x140 goto 184, else 133
-	{Code: 0x0035, Jt: 30, Jf: 0, K: 0x111},         // 133: if A >= 0x111 goto 164, else 134
-	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x100},         // 134: if A >= 0x100 goto 145, else 135
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf7},           // 135: if A >= 0xf7 goto 138, else 136
-	{Code: 0x0035, Jt: 0, Jf: 80, K: 0xf0},          // 136: if A >= 0xf0 goto 137, else 217
-	{Code: 0x0035, Jt: 79, Jf: 77, K: 0xf6},         // 137: if A >= 0xf6 goto 217, else 215
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xfb},           // 138: if A >= 0xfb goto 140, else 139
-	{Code: 0x0035, Jt: 77, Jf: 75, K: 0xf8},         // 139: if A >= 0xf8 goto 217, else 215
-	{Code: 0x0035, Jt: 74, Jf: 0, K: 0xfc},          // 140: if A >= 0xfc goto 215, else 141
-	{Code: 0x0020, K: 0x10},                         // 141: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 74, K: 0x1},           // 142: if A == 0x1 goto 143, else 217
-	{Code: 0x0020, K: 0x18},                         // 143: A = low half of argument 1
-	{Code: 0x0015, Jt: 70, Jf: 72, K: 0x0},          // 144: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x104},         // 145: if A >= 0x104 goto 158, else 146
-	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x102},          // 146: if A >= 0x102 goto 154, else 147
-	{Code: 0x0035, Jt: 0, Jf: 69, K: 0x101},         // 147: if A >= 0x101 goto 148, else 217
-	{Code: 0x0020, K: 0x20},                         // 148: A = low half of argument 2
-	{Code: 0x0054, K: 0x400040},                     // 149: A &= 0x400040
-	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x0},           // 150: if A == 0x0 goto 215, else 151
-	{Code: 0x0020, K: 0x28},                         // 151: A = low half of argument 3
-	{Code: 0x0054, K: 0xc00},                        // 152: A &= 0xc00
-	{Code: 0x0015, Jt: 61, Jf: 63, K: 0x0},          // 153: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 0, Jf: 60, K: 0x103},         // 154: if A >= 0x103 goto 155, else 215
-	{Code: 0x0020, K: 0x20},                         // 155: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 156: A &= 0xc00
-	{Code: 0x0015, Jt: 57, Jf: 59, K: 0x0},          // 157: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10d},          // 158: if A >= 0x10d goto 163, else 159
-	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x10c},         // 159: if A >= 0x10c goto 160, else 215
-	{Code: 0x0020, K: 0x20},                         // 160: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 161: A &= 0xc00
-	{Code: 0x0015, Jt: 52, Jf: 54, K: 0x0},          // 162: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 53, Jf: 51, K: 0x110},        // 163: if A >= 0x110 goto 217, else 215
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x12f},          // 164: if A >= 0x12f goto 171, else 165
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12a},          // 165: if A >= 0x12a goto 168, else 166
-	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x116},         // 166: if A >= 0x116 goto 167, else 215
-	{Code: 0x0035, Jt: 47, Jf: 49, K: 0x118},        // 167: if A >= 0x118 goto 215, else 217
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12c},          // 168: if A >= 0x12c goto 170, else 169
-	{Code: 0x0035, Jt: 45, Jf: 47, K: 0x12b},        // 169: if A >= 0x12b goto 215, else 217
-	{Code: 0x0035, Jt: 6, Jf: 46, K: 0x12e},         // 170: if A >= 0x12e goto 177, else 217
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x136},          // 171: if A >= 0x136 goto 175, else 172
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x134},          // 172: if A >= 0x134 goto 174, else 173
-	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x132},        // 173: if A >= 0x132 goto 215, else 217
-	{Code: 0x0035, Jt: 40, Jf: 42, K: 0x135},        // 174: if A >= 0x135 goto 215, else 217
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 175: if A >= 0x13b goto 179, else 176
-	{Code: 0x0035, Jt: 0, Jf: 40, K: 0x13a},         // 176: if A >= 0x13a goto 177, else 217
-	{Code: 0x0020, K: 0x10},                         // 177: A = low half of argument 0
-	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 178: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13f},         // 179: if A >= 0x13f goto 180, else 215
-	{Code: 0x0020, K: 0x18},                         // 180: A = low half of argument 1
-	{Code: 0x0054, K: 0x4},                          // 181: A &= 0x4
-	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 182: if A == 0x0 goto 215, else 183
-	{Code: 0x0006, K: 0x50016},                      // 183: EINVAL
-	{Code: 0x0035, Jt: 14, Jf: 0, K: 0x1b7},         // 184: if A >= 0x1b7 goto 199, else 185
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a8},          // 185: if A >= 0x1a8 goto 192, else 186
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x144},          // 186: if A >= 0x144 goto 189, else 187
-	{Code: 0x0035, Jt: 0, Jf: 29, K: 0x142},         // 187: if A >= 0x142 goto 188, else 217
-	{Code: 0x0035, Jt: 28, Jf: 26, K: 0x143},        // 188: if A >= 0x143 goto 217, else 215
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x14e},          // 189: if A >= 0x14e goto 191, else 190
-	{Code: 0x0035, Jt: 27, Jf: 24, K: 0x14d},        // 190: if A >= 0x14d goto 218, else 215
-	{Code: 0x0035, Jt: 26, Jf: 23, K: 0x150},        // 191: if A >= 0x150 goto 218, else 215
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1b3},          // 192: if A >= 0x1b3 goto 196, else 193
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1ac},          // 193: if A >= 0x1ac goto 195, else 194
-	{Code: 0x0035, Jt: 23, Jf: 20, K: 0x1a9},        // 194: if A >= 0x1a9 goto 218, else 215
-	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 195: if A >= 0x1b2 goto 215, else 217
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 196: if A >= 0x1b5 goto 198, else 197
-	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 197: if A >= 0x1b4 goto 215, else 218
-	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 198: if A >= 0x1b6 goto 217, else 218
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 199: if A >= 0x1c2 goto 206, else 200
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 200: if A >= 0x1ba goto 203, else 201
-	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 201: if A >= 0x1b8 goto 202, else 215
-	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 202: if A >= 0x1b9 goto 215, else 217
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 203: if A >= 0x1bf goto 205, else 204
-	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 204: if A >= 0x1bc goto 215, else 217
-	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 205: if A >= 0x1c1 goto 215, else 217
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 206: if A >= 0x1c9 goto 213, else 207
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 207: if A >= 0x1c4 goto 209, else 208
-	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 208: if A >= 0x1c3 goto 215, else 217
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 209: if A >= 0x1c5 goto 215, else 210
-	{Code: 0x0020, K: 0x20},                         // 210: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 211: A &= 0xc00
-	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 212: if A == 0x0 goto 215, else 217
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 213: if A >= 0x1d3 goto 216, else 214
-	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 214: if A >= 0x1ce goto 215, else 217
-	{Code: 0x0006, K: 0x7fff0000},                   // 215: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 216: if A >= 0x1d4 goto 218, else 217
-	{Code: 0x0006, K: 0x50001},                      // 217: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 218: ENOSYS
-}
-
-// strictFilter has 224 instructions.
-//
-// Allowed:
-//
-//	accept accept4 access alarm arch_prctl bind
-//	brk cachestat capget capset chdir chown
-//	clock_getres clock_gettime clock_nanosleep close close_range connect
-//	copy_file_range dup dup2 dup3 epoll_create epoll_create1
-//	epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2 epoll_wait epoll_wait_old
-//	eventfd eventfd2 execve execveat exit exit_group
-//	faccessat faccessat2 fadvise64 fallocate fchdir fchown
-//	fchownat fdatasync fgetxattr flistxattr fork fremovexattr
-//	fsetxattr fstat fstatfs fsync ftruncate futex
-//	futex_requeue futex_wait futex_waitv futex_wake futimesat get_robust_list
-//	get_thread_area getcpu getcwd getdents getdents64 getegid
-//	geteuid getgid getgroups getitimer getpeername getpgid
-//	getpgrp getpid getppid getpriority getrandom getresgid
-//	getresuid getrlimit getrusage getsid getsockname getsockopt
-//	gettid gettimeofday getuid getxattr getxattrat inotify_add_watch
-//	inotify_init inotify_init1 inotify_rm_watch ioprio_get kill landlock_add_rule
-//	landlock_create_ruleset landlock_restrict_self lchown lgetxattr link linkat
-//	listen listxattr listxattrat llistxattr lremovexattr lseek
-//	lsetxattr lstat madvise map_shadow_stack membarrier mincore
-//	mkdir mkdirat mlock mlock2 mlockall mprotect
-//	mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
-//	mremap mseal msgctl msgget msgrcv msgsnd
-//	msync munlock munlockall munmap nanosleep newfstatat
-//	pause pidfd_open pidfd_send_signal pipe pipe2 pkey_alloc
-//	pkey_free pkey_mprotect poll ppoll pread64 preadv
-//	preadv2 pselect6 pwrite64 pwritev pwritev2 read
-//	readahead readlink readlinkat readv recvfrom recvmmsg
-//	recvmsg removexattr removexattrat rename renameat renameat2
-//	restart_syscall rmdir rseq rt_sigaction rt_sigpending rt_sigprocmask
-//	rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max
-//	sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval
-//	sched_yield seccomp select semctl semget semop
-//	semtimedop sendfile sendmmsg sendmsg sendto set_robust_list
-//	set_thread_area set_tid_address setfsgid setfsuid setgid setgroups
-//	setitimer setpgid setregid setresgid setresuid setreuid
-//	setrlimit setsid setsockopt setuid setxattr setxattrat
-//	shmat shmctl shmdt shutdown sigaltstack signalfd
-//	signalfd4 splice stat statfs statx symlink
-//	symlinkat sync sync_file_range syncfs sysinfo tee
-//	tgkill time timer_create timer_delete timer_getoverrun timer_gettime
-//	timer_settime timerfd_create timerfd_gettime timerfd_settime times tkill
-//	truncate umask uname unlink unlinkat uretprobe
-//	utime utimensat utimes vfork wait4 waitid
-//	write writev
-//
-// By arguments:
-//
-//	chmod clone creat fchmod fchmodat fchmodat2
-//	fcntl ioctl ioprio_set memfd_create mknod mknodat
-//	mmap open openat personality prctl prlimit64
-//	sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority shmget
-//	socket socketpair
-//
-// ENOSYS:
-//
-//	clone3 io_cancel io_destroy io_getevents io_pgetevents io_setup
-//	io_submit io_uring_enter io_uring_register io_uring_setup openat2
-//
-// EPERM:
-//
-//	_sysctl acct add_key adjtimex bpf chroot
-//	clock_adjtime clock_settime create_module delete_module fanotify_init fanotify_mark
-//	finit_module flock fsconfig fsmount fsopen fspick
-//	get_kernel_syms get_mempolicy init_module ioperm iopl kcmp
-//	kexec_file_load kexec_load keyctl listmount lookup_dcookie lsm_get_self_attr
-//	lsm_list_modules lsm_set_self_attr mbind memfd_secret migrate_pages modify_ldt
-//	mount mount_setattr move_mount move_pages name_to_handle_at nfsservctl
-//	open_by_handle_at open_tree open_tree_attr perf_event_open pidfd_getfd pivot_root
-//	process_madvise process_mrelease process_vm_readv process_vm_writev ptrace query_module
-//	quotactl quotactl_fd reboot remap_file_pages request_key set_mempolicy
-//	set_mempolicy_home_node setdomainname sethostname setns settimeofday statmount
-//	swapoff swapon sysfs syslog umount2 unshare
-//	uselib userfaultfd ustat vhangup vmsplice
-var strictFilter = [...]unix.SockFilter{
-	{Code: 0x0020, K: 0x4},                          // 0: A = architecture
-	{Code: 0x0015, Jt: 0, Jf: 2, K: 0xc000003e},     // 1: if A == 0xc000003e goto 2, else 4
-	{Code: 0x0020, K: 0x0},                          // 2: A = number
-	{Code: 0x0045, Jt: 0, Jf: 1, K: 0x40000000},     // 3: if A & 0x40000000 goto 4, else 5
-	{Code: 0x0006, K: 0x80000000},                   // 4: Killed
 	{Code: 0x0035, Jt: 131, Jf: 0, K: 0xed},         // 5: if A >= 0xed goto 137, else 6
 	{Code: 0x0035, Jt: 97, Jf: 0, K: 0x88},          // 6: if A >= 0x88 goto 104, else 7
-	{Code: 0x0035, Jt: 57, Jf: 0, K: 0x48},          // 7: if A >= 0x48 goto 65, else 8
+	{Code: 0x0035, Jt: 61, Jf: 0, K: 0x39},          // 7: if A >= 0x39 goto 69, else 8
 	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x1d},          // 8: if A >= 0x1d goto 27, else 9
 	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x9},            // 9: if A >= 0x9 goto 18, else 10
 	{Code: 0x0035, Jt: 0, Jf: 209, K: 0x2},          // 10: if A >= 0x2 goto 11, else 220
@@ -403,60 +104,60 @@ var strictFilter = [...]unix.SockFilter{
 	{Code: 0x0035, Jt: 200, Jf: 0, K: 0xa},          // 19: if A >= 0xa goto 220, else 20
 	{Code: 0x0020, K: 0x28},                         // 20: A = low half of argument 3
 	{Code: 0x0054, K: 0x40000},                      // 21: A &= 0x40000
-	{Code: 0x0015, Jt: 197, Jf: 10, K: 0x0},         // 22: if A == 0x0 goto 220, else 33
+	{Code: 0x0015, Jt: 197, Jf: 9, K: 0x0},          // 22: if A == 0x0 goto 220, else 32
 	{Code: 0x0035, Jt: 196, Jf: 0, K: 0x11},         // 23: if A >= 0x11 goto 220, else 24
 	{Code: 0x0020, K: 0x18},                         // 24: A = low half of argument 1
 	{Code: 0x0015, Jt: 196, Jf: 0, K: 0x5412},       // 25: if A == 0x5412 goto 222, else 26
 	{Code: 0x0015, Jt: 195, Jf: 193, K: 0x541c},     // 26: if A == 0x541c goto 222, else 220
-	{Code: 0x0035, Jt: 28, Jf: 0, K: 0x35},          // 27: if A >= 0x35 goto 56, else 28
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x29},           // 28: if A >= 0x29 goto 34, else 29
-	{Code: 0x0035, Jt: 190, Jf: 0, K: 0x1e},         // 29: if A >= 0x1e goto 220, else 30
-	{Code: 0x0020, K: 0x20},                         // 30: A = low half of argument 2
-	{Code: 0x0054, K: 0x800},                        // 31: A &= 0x800
-	{Code: 0x0015, Jt: 187, Jf: 0, K: 0x0},          // 32: if A == 0x0 goto 220, else 33
-	{Code: 0x0006, K: 0x5000c},                      // 33: ENOMEM
-	{Code: 0x0035, Jt: 185, Jf: 0, K: 0x2a},         // 34: if A >= 0x2a goto 220, else 35
-	{Code: 0x0020, K: 0x10},                         // 35: A = low half of argument 0
-	{Code: 0x0015, Jt: 183, Jf: 0, K: 0x1},          // 36: if A == 0x1 goto 220, else 37
-	{Code: 0x0020, K: 0x10},                         // 37: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 38: if A == 0x2 goto 44, else 39
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 39: if A == 0xa goto 44, else 40
-	{Code: 0x0020, K: 0x10},                         // 40: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 18, K: 0x10},          // 41: if A == 0x10 goto 42, else 60
-	{Code: 0x0020, K: 0x20},                         // 42: A = low half of argument 2
-	{Code: 0x0015, Jt: 176, Jf: 11, K: 0x0},         // 43: if A == 0x0 goto 220, else 55
-	{Code: 0x0020, K: 0x18},                         // 44: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 45: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 46: if A == 0x1 goto 48, else 47
-	{Code: 0x0015, Jt: 0, Jf: 174, K: 0x2},          // 47: if A == 0x2 goto 48, else 222
-	{Code: 0x0020, K: 0x20},                         // 48: A = low half of argument 2
-	{Code: 0x0015, Jt: 170, Jf: 0, K: 0x0},          // 49: if A == 0x0 goto 220, else 50
-	{Code: 0x0015, Jt: 169, Jf: 0, K: 0x6},          // 50: if A == 0x6 goto 220, else 51
-	{Code: 0x0015, Jt: 168, Jf: 0, K: 0x11},         // 51: if A == 0x11 goto 220, else 52
-	{Code: 0x0015, Jt: 167, Jf: 0, K: 0x106},        // 52: if A == 0x106 goto 220, else 53
-	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x1},          // 53: if A == 0x1 goto 220, else 54
-	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x3a},         // 54: if A == 0x3a goto 220, else 55
-	{Code: 0x0006, K: 0x5005d},                      // 55: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x38},           // 56: if A >= 0x38 goto 61, else 57
-	{Code: 0x0035, Jt: 162, Jf: 0, K: 0x36},         // 57: if A >= 0x36 goto 220, else 58
-	{Code: 0x0020, K: 0x10},                         // 58: A = low half of argument 0
-	{Code: 0x0015, Jt: 160, Jf: 0, K: 0x1},          // 59: if A == 0x1 goto 220, else 60
-	{Code: 0x0006, K: 0x50061},                      // 60: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 158, Jf: 0, K: 0x39},         // 61: if A >= 0x39 goto 220, else 62
+	{Code: 0x0035, Jt: 32, Jf: 0, K: 0x2a},          // 27: if A >= 0x2a goto 60, else 28
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x1e},           // 28: if A >= 0x1e goto 33, else 29
+	{Code: 0x0020, K: 0x20},                         // 29: A = low half of argument 2
+	{Code: 0x0054, K: 0x800},                        // 30: A &= 0x800
+	{Code: 0x0015, Jt: 188, Jf: 0, K: 0x0},          // 31: if A == 0x0 goto 220, else 32
+	{Code: 0x0006, K: 0x5000c},                      // 32: ENOMEM
+	{Code: 0x0035, Jt: 0, Jf: 186, K: 0x29},         // 33: if A >= 0x29 goto 34, else 220
+	{Code: 0x0020, K: 0x10},                         // 34: A = low half of argument 0
+	{Code: 0x0015, Jt: 184, Jf: 0, K: 0x1},          // 35: if A == 0x1 goto 220, else 36
+	{Code: 0x0020, K: 0x10},                         // 36: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 37: if A == 0x2 goto 43, else 38
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 38: if A == 0xa goto 43, else 39
+	{Code: 0x0020, K: 0x10},                         // 39: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 23, K: 0x10},          // 40: if A == 0x10 goto 41, else 64
+	{Code: 0x0020, K: 0x20},                         // 41: A = low half of argument 2
+	{Code: 0x0015, Jt: 177, Jf: 16, K: 0x0},         // 42: if A == 0x0 goto 220, else 59
+	{Code: 0x0020, K: 0x18},                         // 43: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 44: A &= 0xf
+	{Code: 0x0015, Jt: 6, Jf: 0, K: 0x1},            // 45: if A == 0x1 goto 52, else 46
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 46: if A == 0x2 goto 52, else 47
+	{Code: 0x0020, K: 0x18},                         // 47: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 48: A &= 0xf
+	{Code: 0x0015, Jt: 172, Jf: 0, K: 0x3},          // 49: if A == 0x3 goto 222, else 50
+	{Code: 0x0015, Jt: 171, Jf: 0, K: 0xa},          // 50: if A == 0xa goto 222, else 51
+	{Code: 0x0006, K: 0x5005e},                      // 51: ESOCKTNOSUPPORT
+	{Code: 0x0020, K: 0x20},                         // 52: A = low half of argument 2
+	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x0},          // 53: if A == 0x0 goto 220, else 54
+	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x6},          // 54: if A == 0x6 goto 220, else 55
+	{Code: 0x0015, Jt: 164, Jf: 0, K: 0x11},         // 55: if A == 0x11 goto 220, else 56
+	{Code: 0x0015, Jt: 163, Jf: 0, K: 0x106},        // 56: if A == 0x106 goto 220, else 57
+	{Code: 0x0015, Jt: 162, Jf: 0, K: 0x1},          // 57: if A == 0x1 goto 220, else 58
+	{Code: 0x0015, Jt: 161, Jf: 0, K: 0x3a},         // 58: if A == 0x3a goto 220, else 59
+	{Code: 0x0006, K: 0x5005d},                      // 59: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x36},           // 60: if A >= 0x36 goto 65, else 61
+	{Code: 0x0035, Jt: 0, Jf: 158, K: 0x35},         // 61: if A >= 0x35 goto 62, else 220
 	{Code: 0x0020, K: 0x10},                         // 62: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 63: A &= 0x7e020000
-	{Code: 0x0015, Jt: 155, Jf: 157, K: 0x0},        // 64: if A == 0x0 goto 220, else 222
-	{Code: 0x0035, Jt: 22, Jf: 0, K: 0x5c},          // 65: if A >= 0x5c goto 88, else 66
-	{Code: 0x0035, Jt: 9, Jf: 0, K: 0x55},           // 66: if A >= 0x55 goto 76, else 67
-	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x49},           // 67: if A >= 0x49 goto 75, else 68
-	{Code: 0x0020, K: 0x18},                         // 68: A = low half of argument 1
-	{Code: 0x0015, Jt: 152, Jf: 0, K: 0x6},          // 69: if A == 0x6 goto 222, else 70
-	{Code: 0x0015, Jt: 151, Jf: 0, K: 0x7},          // 70: if A == 0x7 goto 222, else 71
-	{Code: 0x0015, Jt: 150, Jf: 0, K: 0x25},         // 71: if A == 0x25 goto 222, else 72
-	{Code: 0x0015, Jt: 149, Jf: 0, K: 0x26},         // 72: if A == 0x26 goto 222, else 73
-	{Code: 0x0015, Jt: 148, Jf: 0, K: 0x400},        // 73: if A == 0x400 goto 222, else 74
-	{Code: 0x0015, Jt: 147, Jf: 145, K: 0x410},      // 74: if A == 0x410 goto 222, else 220
-	{Code: 0x0035, Jt: 144, Jf: 146, K: 0x4a},       // 75: if A >= 0x4a goto 220, else 222
+	{Code: 0x0015, Jt: 156, Jf: 0, K: 0x1},          // 63: if A == 0x1 goto 220, else 64
+	{Code: 0x0006, K: 0x50061},                      // 64: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 0, Jf: 154, K: 0x38},         // 65: if A >= 0x38 goto 66, else 220
+	{Code: 0x0020, K: 0x10},                         // 66: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 67: A &= 0x7e020000
+	{Code: 0x0015, Jt: 151, Jf: 153, K: 0x0},        // 68: if A == 0x0 goto 220, else 222
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x5c},          // 69: if A >= 0x5c goto 88, else 70
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x55},           // 70: if A >= 0x55 goto 76, else 71
+	{Code: 0x0035, Jt: 0, Jf: 148, K: 0x48},         // 71: if A >= 0x48 goto 72, else 220
+	{Code: 0x0035, Jt: 147, Jf: 0, K: 0x49},         // 72: if A >= 0x49 goto 220, else 73
+	{Code: 0x0020, K: 0x18},                         // 73: A = low half of argument 1
+	{Code: 0x0015, Jt: 147, Jf: 0, K: 0x400},        // 74: if A == 0x400 goto 222, else 75
+	{Code: 0x0015, Jt: 146, Jf: 144, K: 0x410},      // 75: if A == 0x410 goto 222, else 220
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x5a},           // 76: if A >= 0x5a goto 81, else 77
 	{Code: 0x0035, Jt: 142, Jf: 0, K: 0x56},         // 77: if A >= 0x56 goto 220, else 78
 	{Code: 0x0020, K: 0x18},                         // 78: A = low half of argument 1
@@ -605,4 +306,313 @@ var strictFilter = [...]unix.SockFilter{
 	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 221: if A >= 0x1d4 goto 223, else 222
 	{Code: 0x0006, K: 0x50001},                      // 222: EPERM
 	{Code: 0x0006, K: 0x50026},                      // 223: ENOSYS
+}
+
+// strictFilter has 229 instructions.
+//
+// Allowed:
+//
+//	accept accept4 access alarm arch_prctl bind
+//	brk cachestat capget capset chdir chown
+//	clock_getres clock_gettime clock_nanosleep close close_range connect
+//	copy_file_range dup dup2 dup3 epoll_create epoll_create1
+//	epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2 epoll_wait epoll_wait_old
+//	eventfd eventfd2 execve execveat exit exit_group
+//	faccessat faccessat2 fadvise64 fallocate fchdir fchown
+//	fchownat fdatasync fgetxattr flistxattr fork fremovexattr
+//	fsetxattr fstat fstatfs fsync ftruncate futex
+//	futex_requeue futex_wait futex_waitv futex_wake futimesat get_robust_list
+//	get_thread_area getcpu getcwd getdents getdents64 getegid
+//	geteuid getgid getgroups getitimer getpeername getpgid
+//	getpgrp getpid getppid getpriority getrandom getresgid
+//	getresuid getrlimit getrusage getsid getsockname getsockopt
+//	gettid gettimeofday getuid getxattr getxattrat inotify_add_watch
+//	inotify_init inotify_init1 inotify_rm_watch ioprio_get kill landlock_add_rule
+//	landlock_create_ruleset landlock_restrict_self lchown lgetxattr link linkat
+//	listen listxattr listxattrat llistxattr lremovexattr lseek
+//	lsetxattr lstat madvise map_shadow_stack membarrier mincore
+//	mkdir mkdirat mlock mlock2 mlockall mprotect
+//	mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
+//	mremap mseal msgctl msgget msgrcv msgsnd
+//	msync munlock munlockall munmap nanosleep newfstatat
+//	pause pidfd_open pidfd_send_signal pipe pipe2 pkey_alloc
+//	pkey_free pkey_mprotect poll ppoll pread64 preadv
+//	preadv2 pselect6 pwrite64 pwritev pwritev2 read
+//	readahead readlink readlinkat readv recvfrom recvmmsg
+//	recvmsg removexattr removexattrat rename renameat renameat2
+//	restart_syscall rmdir rseq rt_sigaction rt_sigpending rt_sigprocmask
+//	rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max
+//	sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval
+//	sched_yield seccomp select semctl semget semop
+//	semtimedop sendfile sendmmsg sendmsg sendto set_robust_list
+//	set_thread_area set_tid_address setfsgid setfsuid setgid setgroups
+//	setitimer setpgid setregid setresgid setresuid setreuid
+//	setrlimit setsid setsockopt setuid setxattr setxattrat
+//	shmat shmctl shmdt shutdown sigaltstack signalfd
+//	signalfd4 splice stat statfs statx symlink
+//	symlinkat sync sync_file_range syncfs sysinfo tee
+//	tgkill time timer_create timer_delete timer_getoverrun timer_gettime
+//	timer_settime timerfd_create timerfd_gettime timerfd_settime times tkill
+//	truncate umask uname unlink unlinkat uretprobe
+//	utime utimensat utimes vfork wait4 waitid
+//	write writev
+//
+// By arguments:
+//
+//	chmod clone creat fchmod fchmodat fchmodat2
+//	fcntl ioctl ioprio_set memfd_create mknod mknodat
+//	mmap open openat personality prctl prlimit64
+//	sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority shmget
+//	socket socketpair
+//
+// ENOSYS:
+//
+//	clone3 io_cancel io_destroy io_getevents io_pgetevents io_setup
+//	io_submit io_uring_enter io_uring_register io_uring_setup openat2
+//
+// EPERM:
+//
+//	_sysctl acct add_key adjtimex bpf chroot
+//	clock_adjtime clock_settime create_module delete_module fanotify_init fanotify_mark
+//	finit_module flock fsconfig fsmount fsopen fspick
+//	get_kernel_syms get_mempolicy init_module ioperm iopl kcmp
+//	kexec_file_load kexec_load keyctl listmount lookup_dcookie lsm_get_self_attr
+//	lsm_list_modules lsm_set_self_attr mbind memfd_secret migrate_pages modify_ldt
+//	mount mount_setattr move_mount move_pages name_to_handle_at nfsservctl
+//	open_by_handle_at open_tree open_tree_attr perf_event_open pidfd_getfd pivot_root
+//	process_madvise process_mrelease process_vm_readv process_vm_writev ptrace query_module
+//	quotactl quotactl_fd reboot remap_file_pages request_key set_mempolicy
+//	set_mempolicy_home_node setdomainname sethostname setns settimeofday statmount
+//	swapoff swapon sysfs syslog umount2 unshare
+//	uselib userfaultfd ustat vhangup vmsplice
+var strictFilter = [...]unix.SockFilter{
+	{Code: 0x0020, K: 0x4},                          // 0: A = architecture
+	{Code: 0x0015, Jt: 0, Jf: 2, K: 0xc000003e},     // 1: if A == 0xc000003e goto 2, else 4
+	{Code: 0x0020, K: 0x0},                          // 2: A = number
+	{Code: 0x0045, Jt: 0, Jf: 1, K: 0x40000000},     // 3: if A & 0x40000000 goto 4, else 5
+	{Code: 0x0006, K: 0x80000000},                   // 4: Killed
+	{Code: 0x0035, Jt: 136, Jf: 0, K: 0xed},         // 5: if A >= 0xed goto 142, else 6
+	{Code: 0x0035, Jt: 102, Jf: 0, K: 0x88},         // 6: if A >= 0x88 goto 109, else 7
+	{Code: 0x0035, Jt: 62, Jf: 0, K: 0x48},          // 7: if A >= 0x48 goto 70, else 8
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x1d},          // 8: if A >= 0x1d goto 27, else 9
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x9},            // 9: if A >= 0x9 goto 18, else 10
+	{Code: 0x0035, Jt: 0, Jf: 214, K: 0x2},          // 10: if A >= 0x2 goto 11, else 225
+	{Code: 0x0035, Jt: 213, Jf: 0, K: 0x3},          // 11: if A >= 0x3 goto 225, else 12
+	{Code: 0x0020, K: 0x18},                         // 12: A = low half of argument 1
+	{Code: 0x0054, K: 0x400040},                     // 13: A &= 0x400040
+	{Code: 0x0015, Jt: 210, Jf: 0, K: 0x0},          // 14: if A == 0x0 goto 225, else 15
+	{Code: 0x0020, K: 0x20},                         // 15: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 16: A &= 0xc00
+	{Code: 0x0015, Jt: 207, Jf: 209, K: 0x0},        // 17: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10},           // 18: if A >= 0x10 goto 23, else 19
+	{Code: 0x0035, Jt: 205, Jf: 0, K: 0xa},          // 19: if A >= 0xa goto 225, else 20
+	{Code: 0x0020, K: 0x28},                         // 20: A = low half of argument 3
+	{Code: 0x0054, K: 0x40000},                      // 21: A &= 0x40000
+	{Code: 0x0015, Jt: 202, Jf: 10, K: 0x0},         // 22: if A == 0x0 goto 225, else 33
+	{Code: 0x0035, Jt: 201, Jf: 0, K: 0x11},         // 23: if A >= 0x11 goto 225, else 24
+	{Code: 0x0020, K: 0x18},                         // 24: A = low half of argument 1
+	{Code: 0x0015, Jt: 201, Jf: 0, K: 0x5412},       // 25: if A == 0x5412 goto 227, else 26
+	{Code: 0x0015, Jt: 200, Jf: 198, K: 0x541c},     // 26: if A == 0x541c goto 227, else 225
+	{Code: 0x0035, Jt: 33, Jf: 0, K: 0x35},          // 27: if A >= 0x35 goto 61, else 28
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x29},           // 28: if A >= 0x29 goto 34, else 29
+	{Code: 0x0035, Jt: 195, Jf: 0, K: 0x1e},         // 29: if A >= 0x1e goto 225, else 30
+	{Code: 0x0020, K: 0x20},                         // 30: A = low half of argument 2
+	{Code: 0x0054, K: 0x800},                        // 31: A &= 0x800
+	{Code: 0x0015, Jt: 192, Jf: 0, K: 0x0},          // 32: if A == 0x0 goto 225, else 33
+	{Code: 0x0006, K: 0x5000c},                      // 33: ENOMEM
+	{Code: 0x0035, Jt: 190, Jf: 0, K: 0x2a},         // 34: if A >= 0x2a goto 225, else 35
+	{Code: 0x0020, K: 0x10},                         // 35: A = low half of argument 0
+	{Code: 0x0015, Jt: 188, Jf: 0, K: 0x1},          // 36: if A == 0x1 goto 225, else 37
+	{Code: 0x0020, K: 0x10},                         // 37: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 38: if A == 0x2 goto 44, else 39
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 39: if A == 0xa goto 44, else 40
+	{Code: 0x0020, K: 0x10},                         // 40: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 23, K: 0x10},          // 41: if A == 0x10 goto 42, else 65
+	{Code: 0x0020, K: 0x20},                         // 42: A = low half of argument 2
+	{Code: 0x0015, Jt: 181, Jf: 16, K: 0x0},         // 43: if A == 0x0 goto 225, else 60
+	{Code: 0x0020, K: 0x18},                         // 44: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 45: A &= 0xf
+	{Code: 0x0015, Jt: 6, Jf: 0, K: 0x1},            // 46: if A == 0x1 goto 53, else 47
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 47: if A == 0x2 goto 53, else 48
+	{Code: 0x0020, K: 0x18},                         // 48: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 49: A &= 0xf
+	{Code: 0x0015, Jt: 176, Jf: 0, K: 0x3},          // 50: if A == 0x3 goto 227, else 51
+	{Code: 0x0015, Jt: 175, Jf: 0, K: 0xa},          // 51: if A == 0xa goto 227, else 52
+	{Code: 0x0006, K: 0x5005e},                      // 52: ESOCKTNOSUPPORT
+	{Code: 0x0020, K: 0x20},                         // 53: A = low half of argument 2
+	{Code: 0x0015, Jt: 170, Jf: 0, K: 0x0},          // 54: if A == 0x0 goto 225, else 55
+	{Code: 0x0015, Jt: 169, Jf: 0, K: 0x6},          // 55: if A == 0x6 goto 225, else 56
+	{Code: 0x0015, Jt: 168, Jf: 0, K: 0x11},         // 56: if A == 0x11 goto 225, else 57
+	{Code: 0x0015, Jt: 167, Jf: 0, K: 0x106},        // 57: if A == 0x106 goto 225, else 58
+	{Code: 0x0015, Jt: 166, Jf: 0, K: 0x1},          // 58: if A == 0x1 goto 225, else 59
+	{Code: 0x0015, Jt: 165, Jf: 0, K: 0x3a},         // 59: if A == 0x3a goto 225, else 60
+	{Code: 0x0006, K: 0x5005d},                      // 60: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x38},           // 61: if A >= 0x38 goto 66, else 62
+	{Code: 0x0035, Jt: 162, Jf: 0, K: 0x36},         // 62: if A >= 0x36 goto 225, else 63
+	{Code: 0x0020, K: 0x10},                         // 63: A = low half of argument 0
+	{Code: 0x0015, Jt: 160, Jf: 0, K: 0x1},          // 64: if A == 0x1 goto 225, else 65
+	{Code: 0x0006, K: 0x50061},                      // 65: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 158, Jf: 0, K: 0x39},         // 66: if A >= 0x39 goto 225, else 67
+	{Code: 0x0020, K: 0x10},                         // 67: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 68: A &= 0x7e020000
+	{Code: 0x0015, Jt: 155, Jf: 157, K: 0x0},        // 69: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 22, Jf: 0, K: 0x5c},          // 70: if A >= 0x5c goto 93, else 71
+	{Code: 0x0035, Jt: 9, Jf: 0, K: 0x55},           // 71: if A >= 0x55 goto 81, else 72
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x49},           // 72: if A >= 0x49 goto 80, else 73
+	{Code: 0x0020, K: 0x18},                         // 73: A = low half of argument 1
+	{Code: 0x0015, Jt: 152, Jf: 0, K: 0x6},          // 74: if A == 0x6 goto 227, else 75
+	{Code: 0x0015, Jt: 151, Jf: 0, K: 0x7},          // 75: if A == 0x7 goto 227, else 76
+	{Code: 0x0015, Jt: 150, Jf: 0, K: 0x25},         // 76: if A == 0x25 goto 227, else 77
+	{Code: 0x0015, Jt: 149, Jf: 0, K: 0x26},         // 77: if A == 0x26 goto 227, else 78
+	{Code: 0x0015, Jt: 148, Jf: 0, K: 0x400},        // 78: if A == 0x400 goto 227, else 79
+	{Code: 0x0015, Jt: 147, Jf: 145, K: 0x410},      // 79: if A == 0x410 goto 227, else 225
+	{Code: 0x0035, Jt: 144, Jf: 146, K: 0x4a},       // 80: if A >= 0x4a goto 225, else 227
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x5a},           // 81: if A >= 0x5a goto 86, else 82
+	{Code: 0x0035, Jt: 142, Jf: 0, K: 0x56},         // 82: if A >= 0x56 goto 225, else 83
+	{Code: 0x0020, K: 0x18},                         // 83: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 84: A &= 0xc00
+	{Code: 0x0015, Jt: 139, Jf: 141, K: 0x0},        // 85: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x5b},           // 86: if A >= 0x5b goto 90, else 87
+	{Code: 0x0020, K: 0x18},                         // 87: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 88: A &= 0xc00
+	{Code: 0x0015, Jt: 135, Jf: 137, K: 0x0},        // 89: if A == 0x0 goto 225, else 227
+	{Code: 0x0020, K: 0x18},                         // 90: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 91: A &= 0xc00
+	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 92: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x68},           // 93: if A >= 0x68 goto 97, else 94
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x66},           // 94: if A >= 0x66 goto 96, else 95
+	{Code: 0x0035, Jt: 131, Jf: 129, K: 0x65},       // 95: if A >= 0x65 goto 227, else 225
+	{Code: 0x0035, Jt: 130, Jf: 128, K: 0x67},       // 96: if A >= 0x67 goto 227, else 225
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x86},           // 97: if A >= 0x86 goto 102, else 98
+	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x85},         // 98: if A >= 0x85 goto 99, else 225
+	{Code: 0x0020, K: 0x18},                         // 99: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 100: A &= 0xc00
+	{Code: 0x0015, Jt: 123, Jf: 125, K: 0x0},        // 101: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x87},         // 102: if A >= 0x87 goto 103, else 227
+	{Code: 0x0020, K: 0x10},                         // 103: A = low half of argument 0
+	{Code: 0x0015, Jt: 120, Jf: 0, K: 0x0},          // 104: if A == 0x0 goto 225, else 105
+	{Code: 0x0015, Jt: 119, Jf: 0, K: 0x8},          // 105: if A == 0x8 goto 225, else 106
+	{Code: 0x0015, Jt: 118, Jf: 0, K: 0x20000},      // 106: if A == 0x20000 goto 225, else 107
+	{Code: 0x0015, Jt: 117, Jf: 0, K: 0x20008},      // 107: if A == 0x20008 goto 225, else 108
+	{Code: 0x0015, Jt: 116, Jf: 118, K: 0xffffffff}, // 108: if A == 0xffffffff goto 225, else 227
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0xa2},          // 109: if A >= 0xa2 goto 128, else 110
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x90},           // 110: if A >= 0x90 goto 119, else 111
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x8c},           // 111: if A >= 0x8c goto 114, else 112
+	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x89},         // 112: if A >= 0x89 goto 113, else 227
+	{Code: 0x0035, Jt: 113, Jf: 111, K: 0x8b},       // 113: if A >= 0x8b goto 227, else 225
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x8e},           // 114: if A >= 0x8e goto 118, else 115
+	{Code: 0x0035, Jt: 0, Jf: 109, K: 0x8d},         // 115: if A >= 0x8d goto 116, else 225
+	{Code: 0x0020, K: 0x10},                         // 116: A = low half of argument 0
+	{Code: 0x0015, Jt: 35, Jf: 109, K: 0x0},         // 117: if A == 0x0 goto 153, else 227
+	{Code: 0x0035, Jt: 106, Jf: 68, K: 0x8f},        // 118: if A >= 0x8f goto 225, else 187
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x9e},           // 119: if A >= 0x9e goto 125, else 120
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x99},           // 120: if A >= 0x99 goto 122, else 121
+	{Code: 0x0035, Jt: 103, Jf: 65, K: 0x91},        // 121: if A >= 0x91 goto 225, else 187
+	{Code: 0x0035, Jt: 0, Jf: 104, K: 0x9d},         // 122: if A >= 0x9d goto 123, else 227
+	{Code: 0x0020, K: 0x10},                         // 123: A = low half of argument 0
+	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 124: if A == 0x23 goto 227, else 225
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa0},           // 125: if A >= 0xa0 goto 127, else 126
+	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x9f},        // 126: if A >= 0x9f goto 227, else 225
+	{Code: 0x0035, Jt: 99, Jf: 97, K: 0xa1},         // 127: if A >= 0xa1 goto 227, else 225
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xd3},           // 128: if A >= 0xd3 goto 135, else 129
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xba},           // 129: if A >= 0xba goto 132, else 130
+	{Code: 0x0035, Jt: 0, Jf: 94, K: 0xa3},          // 130: if A >= 0xa3 goto 131, else 225
+	{Code: 0x0035, Jt: 96, Jf: 95, K: 0xb5},         // 131: if A >= 0xb5 goto 228, else 227
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xcc},           // 132: if A >= 0xcc goto 134, else 133
+	{Code: 0x0035, Jt: 53, Jf: 91, K: 0xcb},         // 133: if A >= 0xcb goto 187, else 225
+	{Code: 0x0035, Jt: 93, Jf: 90, K: 0xce},         // 134: if A >= 0xce goto 228, else 225
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xd9},           // 135: if A >= 0xd9 goto 139, else 136
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xd5},           // 136: if A >= 0xd5 goto 138, else 137
+	{Code: 0x0035, Jt: 89, Jf: 87, K: 0xd4},         // 137: if A >= 0xd4 goto 227, else 225
+	{Code: 0x0035, Jt: 88, Jf: 86, K: 0xd8},         // 138: if A >= 0xd8 goto 227, else 225
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xe4},           // 139: if A >= 0xe4 goto 141, else 140
+	{Code: 0x0035, Jt: 86, Jf: 84, K: 0xe3},         // 140: if A >= 0xe3 goto 227, else 225
+	{Code: 0x0035, Jt: 86, Jf: 83, K: 0xec},         // 141: if A >= 0xec goto 228, else 225
+	{Code: 0x0035, Jt: 51, Jf: 0, K: 0x140},         // 142: if A >= 0x140 goto 194, else 143
+	{Code: 0x0035, Jt: 30, Jf: 0, K: 0x111},         // 143: if A >= 0x111 goto 174, else 144
+	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x100},         // 144: if A >= 0x100 goto 155, else 145
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf7},           // 145: if A >= 0xf7 goto 148, else 146
+	{Code: 0x0035, Jt: 0, Jf: 80, K: 0xf0},          // 146: if A >= 0xf0 goto 147, else 227
+	{Code: 0x0035, Jt: 79, Jf: 77, K: 0xf6},         // 147: if A >= 0xf6 goto 227, else 225
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xfb},           // 148: if A >= 0xfb goto 150, else 149
+	{Code: 0x0035, Jt: 77, Jf: 75, K: 0xf8},         // 149: if A >= 0xf8 goto 227, else 225
+	{Code: 0x0035, Jt: 74, Jf: 0, K: 0xfc},          // 150: if A >= 0xfc goto 225, else 151
+	{Code: 0x0020, K: 0x10},                         // 151: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 74, K: 0x1},           // 152: if A == 0x1 goto 153, else 227
+	{Code: 0x0020, K: 0x18},                         // 153: A = low half of argument 1
+	{Code: 0x0015, Jt: 70, Jf: 72, K: 0x0},          // 154: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x104},         // 155: if A >= 0x104 goto 168, else 156
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x102},          // 156: if A >= 0x102 goto 164, else 157
+	{Code: 0x0035, Jt: 0, Jf: 69, K: 0x101},         // 157: if A >= 0x101 goto 158, else 227
+	{Code: 0x0020, K: 0x20},                         // 158: A = low half of argument 2
+	{Code: 0x0054, K: 0x400040},                     // 159: A &= 0x400040
+	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x0},           // 160: if A == 0x0 goto 225, else 161
+	{Code: 0x0020, K: 0x28},                         // 161: A = low half of argument 3
+	{Code: 0x0054, K: 0xc00},                        // 162: A &= 0xc00
+	{Code: 0x0015, Jt: 61, Jf: 63, K: 0x0},          // 163: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 0, Jf: 60, K: 0x103},         // 164: if A >= 0x103 goto 165, else 225
+	{Code: 0x0020, K: 0x20},                         // 165: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 166: A &= 0xc00
+	{Code: 0x0015, Jt: 57, Jf: 59, K: 0x0},          // 167: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10d},          // 168: if A >= 0x10d goto 173, else 169
+	{Code: 0x0035, Jt: 0, Jf: 55, K: 0x10c},         // 169: if A >= 0x10c goto 170, else 225
+	{Code: 0x0020, K: 0x20},                         // 170: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 171: A &= 0xc00
+	{Code: 0x0015, Jt: 52, Jf: 54, K: 0x0},          // 172: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 53, Jf: 51, K: 0x110},        // 173: if A >= 0x110 goto 227, else 225
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x12f},          // 174: if A >= 0x12f goto 181, else 175
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x12a},          // 175: if A >= 0x12a goto 178, else 176
+	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x116},         // 176: if A >= 0x116 goto 177, else 225
+	{Code: 0x0035, Jt: 47, Jf: 49, K: 0x118},        // 177: if A >= 0x118 goto 225, else 227
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x12c},          // 178: if A >= 0x12c goto 180, else 179
+	{Code: 0x0035, Jt: 45, Jf: 47, K: 0x12b},        // 179: if A >= 0x12b goto 225, else 227
+	{Code: 0x0035, Jt: 6, Jf: 46, K: 0x12e},         // 180: if A >= 0x12e goto 187, else 227
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x136},          // 181: if A >= 0x136 goto 185, else 182
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x134},          // 182: if A >= 0x134 goto 184, else 183
+	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x132},        // 183: if A >= 0x132 goto 225, else 227
+	{Code: 0x0035, Jt: 40, Jf: 42, K: 0x135},        // 184: if A >= 0x135 goto 225, else 227
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x13b},          // 185: if A >= 0x13b goto 189, else 186
+	{Code: 0x0035, Jt: 0, Jf: 40, K: 0x13a},         // 186: if A >= 0x13a goto 187, else 227
+	{Code: 0x0020, K: 0x10},                         // 187: A = low half of argument 0
+	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 188: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x13f},         // 189: if A >= 0x13f goto 190, else 225
+	{Code: 0x0020, K: 0x18},                         // 190: A = low half of argument 1
+	{Code: 0x0054, K: 0x4},                          // 191: A &= 0x4
+	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 192: if A == 0x0 goto 225, else 193
+	{Code: 0x0006, K: 0x50016},                      // 193: EINVAL
+	{Code: 0x0035, Jt: 14, Jf: 0, K: 0x1b7},         // 194: if A >= 0x1b7 goto 209, else 195
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1a8},          // 195: if A >= 0x1a8 goto 202, else 196
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x144},          // 196: if A >= 0x144 goto 199, else 197
+	{Code: 0x0035, Jt: 0, Jf: 29, K: 0x142},         // 197: if A >= 0x142 goto 198, else 227
+	{Code: 0x0035, Jt: 28, Jf: 26, K: 0x143},        // 198: if A >= 0x143 goto 227, else 225
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x14e},          // 199: if A >= 0x14e goto 201, else 200
+	{Code: 0x0035, Jt: 27, Jf: 24, K: 0x14d},        // 200: if A >= 0x14d goto 228, else 225
+	{Code: 0x0035, Jt: 26, Jf: 23, K: 0x150},        // 201: if A >= 0x150 goto 228, else 225
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1b3},          // 202: if A >= 0x1b3 goto 206, else 203
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1ac},          // 203: if A >= 0x1ac goto 205, else 204
+	{Code: 0x0035, Jt: 23, Jf: 20, K: 0x1a9},        // 204: if A >= 0x1a9 goto 228, else 225
+	{Code: 0x0035, Jt: 19, Jf: 21, K: 0x1b2},        // 205: if A >= 0x1b2 goto 225, else 227
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b5},          // 206: if A >= 0x1b5 goto 208, else 207
+	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 207: if A >= 0x1b4 goto 225, else 228
+	{Code: 0x0035, Jt: 18, Jf: 19, K: 0x1b6},        // 208: if A >= 0x1b6 goto 227, else 228
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c2},          // 209: if A >= 0x1c2 goto 216, else 210
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ba},          // 210: if A >= 0x1ba goto 213, else 211
+	{Code: 0x0035, Jt: 0, Jf: 13, K: 0x1b8},         // 211: if A >= 0x1b8 goto 212, else 225
+	{Code: 0x0035, Jt: 12, Jf: 14, K: 0x1b9},        // 212: if A >= 0x1b9 goto 225, else 227
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1bf},          // 213: if A >= 0x1bf goto 215, else 214
+	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 214: if A >= 0x1bc goto 225, else 227
+	{Code: 0x0035, Jt: 9, Jf: 11, K: 0x1c1},         // 215: if A >= 0x1c1 goto 225, else 227
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c9},          // 216: if A >= 0x1c9 goto 223, else 217
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c4},          // 217: if A >= 0x1c4 goto 219, else 218
+	{Code: 0x0035, Jt: 6, Jf: 8, K: 0x1c3},          // 218: if A >= 0x1c3 goto 225, else 227
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 219: if A >= 0x1c5 goto 225, else 220
+	{Code: 0x0020, K: 0x20},                         // 220: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 221: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 222: if A == 0x0 goto 225, else 227
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 223: if A >= 0x1d3 goto 226, else 224
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 224: if A >= 0x1ce goto 225, else 227
+	{Code: 0x0006, K: 0x7fff0000},                   // 225: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 226: if A >= 0x1d4 goto 228, else 227
+	{Code: 0x0006, K: 0x50001},                      // 227: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 228: ENOSYS
 }

@@ -4,7 +4,7 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// defaultFilter has 192 instructions.
+// defaultFilter has 197 instructions.
 //
 // Allowed:
 //
@@ -77,197 +77,202 @@ var defaultFilter = [...]unix.SockFilter{
 	{Code: 0x0015, Jt: 1, Jf: 0, K: 0xc00000b7},     // 1: if A == 0xc00000b7 goto 3, else 2
 	{Code: 0x0006, K: 0x80000000},                   // 2: Killed
 	{Code: 0x0020, K: 0x0},                          // 3: A = number
-	{Code: 0x0035, Jt: 115, Jf: 0, K: 0xc8},         // 4: if A >= 0xc8 goto 120, else 5
+	{Code: 0x0035, Jt: 120, Jf: 0, K: 0xc8},         // 4: if A >= 0xc8 goto 125, else 5
 	{Code: 0x0035, Jt: 49, Jf: 0, K: 0x5c},          // 5: if A >= 0x5c goto 55, else 6
 	{Code: 0x0035, Jt: 23, Jf: 0, K: 0x33},          // 6: if A >= 0x33 goto 30, else 7
 	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x1d},           // 7: if A >= 0x1d goto 16, else 8
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x13},           // 8: if A >= 0x13 goto 11, else 9
-	{Code: 0x0035, Jt: 0, Jf: 181, K: 0x5},          // 9: if A >= 0x5 goto 10, else 191
-	{Code: 0x0035, Jt: 179, Jf: 177, K: 0x12},       // 10: if A >= 0x12 goto 190, else 188
-	{Code: 0x0035, Jt: 0, Jf: 176, K: 0x19},         // 11: if A >= 0x19 goto 12, else 188
-	{Code: 0x0035, Jt: 175, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 188, else 13
+	{Code: 0x0035, Jt: 0, Jf: 186, K: 0x5},          // 9: if A >= 0x5 goto 10, else 196
+	{Code: 0x0035, Jt: 184, Jf: 182, K: 0x12},       // 10: if A >= 0x12 goto 195, else 193
+	{Code: 0x0035, Jt: 0, Jf: 181, K: 0x19},         // 11: if A >= 0x19 goto 12, else 193
+	{Code: 0x0035, Jt: 180, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 193, else 13
 	{Code: 0x0020, K: 0x18},                         // 13: A = low half of argument 1
-	{Code: 0x0015, Jt: 175, Jf: 0, K: 0x400},        // 14: if A == 0x400 goto 190, else 15
-	{Code: 0x0015, Jt: 174, Jf: 172, K: 0x410},      // 15: if A == 0x410 goto 190, else 188
+	{Code: 0x0015, Jt: 180, Jf: 0, K: 0x400},        // 14: if A == 0x400 goto 195, else 15
+	{Code: 0x0015, Jt: 179, Jf: 177, K: 0x410},      // 15: if A == 0x410 goto 195, else 193
 	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x21},           // 16: if A >= 0x21 goto 24, else 17
 	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 17: if A >= 0x1e goto 21, else 18
 	{Code: 0x0020, K: 0x18},                         // 18: A = low half of argument 1
-	{Code: 0x0015, Jt: 170, Jf: 0, K: 0x5412},       // 19: if A == 0x5412 goto 190, else 20
-	{Code: 0x0015, Jt: 169, Jf: 167, K: 0x541c},     // 20: if A == 0x541c goto 190, else 188
-	{Code: 0x0035, Jt: 166, Jf: 0, K: 0x1f},         // 21: if A >= 0x1f goto 188, else 22
+	{Code: 0x0015, Jt: 175, Jf: 0, K: 0x5412},       // 19: if A == 0x5412 goto 195, else 20
+	{Code: 0x0015, Jt: 174, Jf: 172, K: 0x541c},     // 20: if A == 0x541c goto 195, else 193
+	{Code: 0x0035, Jt: 171, Jf: 0, K: 0x1f},         // 21: if A >= 0x1f goto 193, else 22
 	{Code: 0x0020, K: 0x10},                         // 22: A = low half of argument 0
-	{Code: 0x0015, Jt: 55, Jf: 166, K: 0x1},         // 23: if A == 0x1 goto 79, else 190
+	{Code: 0x0015, Jt: 55, Jf: 171, K: 0x1},         // 23: if A == 0x1 goto 79, else 195
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x27},           // 24: if A >= 0x27 goto 29, else 25
-	{Code: 0x0035, Jt: 162, Jf: 0, K: 0x22},         // 25: if A >= 0x22 goto 188, else 26
+	{Code: 0x0035, Jt: 167, Jf: 0, K: 0x22},         // 25: if A >= 0x22 goto 193, else 26
 	{Code: 0x0020, K: 0x20},                         // 26: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 27: A &= 0xc00
-	{Code: 0x0015, Jt: 159, Jf: 161, K: 0x0},        // 28: if A == 0x0 goto 188, else 190
-	{Code: 0x0035, Jt: 158, Jf: 160, K: 0x2b},       // 29: if A >= 0x2b goto 188, else 190
+	{Code: 0x0015, Jt: 164, Jf: 166, K: 0x0},        // 28: if A == 0x0 goto 193, else 195
+	{Code: 0x0035, Jt: 163, Jf: 165, K: 0x2b},       // 29: if A >= 0x2b goto 193, else 195
 	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x3b},          // 30: if A >= 0x3b goto 49, else 31
 	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x36},           // 31: if A >= 0x36 goto 40, else 32
-	{Code: 0x0035, Jt: 0, Jf: 157, K: 0x34},         // 32: if A >= 0x34 goto 33, else 190
+	{Code: 0x0035, Jt: 0, Jf: 162, K: 0x34},         // 32: if A >= 0x34 goto 33, else 195
 	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x35},           // 33: if A >= 0x35 goto 37, else 34
 	{Code: 0x0020, K: 0x18},                         // 34: A = low half of argument 1
 	{Code: 0x0054, K: 0xc00},                        // 35: A &= 0xc00
-	{Code: 0x0015, Jt: 151, Jf: 153, K: 0x0},        // 36: if A == 0x0 goto 188, else 190
+	{Code: 0x0015, Jt: 156, Jf: 158, K: 0x0},        // 36: if A == 0x0 goto 193, else 195
 	{Code: 0x0020, K: 0x20},                         // 37: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 38: A &= 0xc00
-	{Code: 0x0015, Jt: 148, Jf: 150, K: 0x0},        // 39: if A == 0x0 goto 188, else 190
+	{Code: 0x0015, Jt: 153, Jf: 155, K: 0x0},        // 39: if A == 0x0 goto 193, else 195
 	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x39},           // 40: if A >= 0x39 goto 48, else 41
-	{Code: 0x0035, Jt: 0, Jf: 146, K: 0x38},         // 41: if A >= 0x38 goto 42, else 188
+	{Code: 0x0035, Jt: 0, Jf: 151, K: 0x38},         // 41: if A >= 0x38 goto 42, else 193
 	{Code: 0x0020, K: 0x20},                         // 42: A = low half of argument 2
 	{Code: 0x0054, K: 0x400040},                     // 43: A &= 0x400040
-	{Code: 0x0015, Jt: 143, Jf: 0, K: 0x0},          // 44: if A == 0x0 goto 188, else 45
+	{Code: 0x0015, Jt: 148, Jf: 0, K: 0x0},          // 44: if A == 0x0 goto 193, else 45
 	{Code: 0x0020, K: 0x28},                         // 45: A = low half of argument 3
 	{Code: 0x0054, K: 0xc00},                        // 46: A &= 0xc00
-	{Code: 0x0015, Jt: 140, Jf: 142, K: 0x0},        // 47: if A == 0x0 goto 188, else 190
-	{Code: 0x0035, Jt: 141, Jf: 139, K: 0x3a},       // 48: if A >= 0x3a goto 190, else 188
+	{Code: 0x0015, Jt: 145, Jf: 147, K: 0x0},        // 47: if A == 0x0 goto 193, else 195
+	{Code: 0x0035, Jt: 146, Jf: 144, K: 0x3a},       // 48: if A >= 0x3a goto 195, else 193
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x4b},           // 49: if A >= 0x4b goto 52, else 50
-	{Code: 0x0035, Jt: 0, Jf: 137, K: 0x3c},         // 50: if A >= 0x3c goto 51, else 188
-	{Code: 0x0035, Jt: 136, Jf: 138, K: 0x3d},       // 51: if A >= 0x3d goto 188, else 190
+	{Code: 0x0035, Jt: 0, Jf: 142, K: 0x3c},         // 50: if A >= 0x3c goto 51, else 193
+	{Code: 0x0035, Jt: 141, Jf: 143, K: 0x3d},       // 51: if A >= 0x3d goto 193, else 195
 	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x59},           // 52: if A >= 0x59 goto 54, else 53
-	{Code: 0x0035, Jt: 134, Jf: 136, K: 0x4c},       // 53: if A >= 0x4c goto 188, else 190
-	{Code: 0x0035, Jt: 133, Jf: 135, K: 0x5a},       // 54: if A >= 0x5a goto 188, else 190
+	{Code: 0x0035, Jt: 139, Jf: 141, K: 0x4c},       // 53: if A >= 0x4c goto 193, else 195
+	{Code: 0x0035, Jt: 138, Jf: 140, K: 0x5a},       // 54: if A >= 0x5a goto 193, else 195
 	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x8c},          // 55: if A >= 0x8c goto 74, else 56
 	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x70},          // 56: if A >= 0x70 goto 68, else 57
 	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x62},           // 57: if A >= 0x62 goto 66, else 58
 	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x5d},           // 58: if A >= 0x5d goto 65, else 59
 	{Code: 0x0020, K: 0x10},                         // 59: A = low half of argument 0
-	{Code: 0x0015, Jt: 127, Jf: 0, K: 0x0},          // 60: if A == 0x0 goto 188, else 61
-	{Code: 0x0015, Jt: 126, Jf: 0, K: 0x8},          // 61: if A == 0x8 goto 188, else 62
-	{Code: 0x0015, Jt: 125, Jf: 0, K: 0x20000},      // 62: if A == 0x20000 goto 188, else 63
-	{Code: 0x0015, Jt: 124, Jf: 0, K: 0x20008},      // 63: if A == 0x20008 goto 188, else 64
-	{Code: 0x0015, Jt: 123, Jf: 125, K: 0xffffffff}, // 64: if A == 0xffffffff goto 188, else 190
-	{Code: 0x0035, Jt: 124, Jf: 122, K: 0x61},       // 65: if A >= 0x61 goto 190, else 188
-	{Code: 0x0035, Jt: 0, Jf: 121, K: 0x68},         // 66: if A >= 0x68 goto 67, else 188
-	{Code: 0x0035, Jt: 120, Jf: 122, K: 0x6b},       // 67: if A >= 0x6b goto 188, else 190
+	{Code: 0x0015, Jt: 132, Jf: 0, K: 0x0},          // 60: if A == 0x0 goto 193, else 61
+	{Code: 0x0015, Jt: 131, Jf: 0, K: 0x8},          // 61: if A == 0x8 goto 193, else 62
+	{Code: 0x0015, Jt: 130, Jf: 0, K: 0x20000},      // 62: if A == 0x20000 goto 193, else 63
+	{Code: 0x0015, Jt: 129, Jf: 0, K: 0x20008},      // 63: if A == 0x20008 goto 193, else 64
+	{Code: 0x0015, Jt: 128, Jf: 130, K: 0xffffffff}, // 64: if A == 0xffffffff goto 193, else 195
+	{Code: 0x0035, Jt: 129, Jf: 127, K: 0x61},       // 65: if A >= 0x61 goto 195, else 193
+	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x68},         // 66: if A >= 0x68 goto 67, else 193
+	{Code: 0x0035, Jt: 125, Jf: 127, K: 0x6b},       // 67: if A >= 0x6b goto 193, else 195
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x76},           // 68: if A >= 0x76 goto 71, else 69
-	{Code: 0x0035, Jt: 0, Jf: 120, K: 0x71},         // 69: if A >= 0x71 goto 70, else 190
-	{Code: 0x0035, Jt: 119, Jf: 117, K: 0x74},       // 70: if A >= 0x74 goto 190, else 188
+	{Code: 0x0035, Jt: 0, Jf: 125, K: 0x71},         // 69: if A >= 0x71 goto 70, else 195
+	{Code: 0x0035, Jt: 124, Jf: 122, K: 0x74},       // 70: if A >= 0x74 goto 195, else 193
 	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x7a},           // 71: if A >= 0x7a goto 73, else 72
-	{Code: 0x0035, Jt: 115, Jf: 77, K: 0x78},        // 72: if A >= 0x78 goto 188, else 150
-	{Code: 0x0035, Jt: 114, Jf: 76, K: 0x7b},        // 73: if A >= 0x7b goto 188, else 150
+	{Code: 0x0035, Jt: 120, Jf: 82, K: 0x78},        // 72: if A >= 0x78 goto 193, else 155
+	{Code: 0x0035, Jt: 119, Jf: 81, K: 0x7b},        // 73: if A >= 0x7b goto 193, else 155
 	{Code: 0x0035, Jt: 12, Jf: 0, K: 0xa8},          // 74: if A >= 0xa8 goto 87, else 75
 	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x8f},           // 75: if A >= 0x8f goto 82, else 76
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x8d},           // 76: if A >= 0x8d goto 81, else 77
 	{Code: 0x0020, K: 0x10},                         // 77: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 111, K: 0x0},          // 78: if A == 0x0 goto 79, else 190
+	{Code: 0x0015, Jt: 0, Jf: 116, K: 0x0},          // 78: if A == 0x0 goto 79, else 195
 	{Code: 0x0020, K: 0x18},                         // 79: A = low half of argument 1
-	{Code: 0x0015, Jt: 107, Jf: 109, K: 0x0},        // 80: if A == 0x0 goto 188, else 190
-	{Code: 0x0035, Jt: 108, Jf: 106, K: 0x8e},       // 81: if A >= 0x8e goto 190, else 188
+	{Code: 0x0015, Jt: 112, Jf: 114, K: 0x0},        // 80: if A == 0x0 goto 193, else 195
+	{Code: 0x0035, Jt: 113, Jf: 111, K: 0x8e},       // 81: if A >= 0x8e goto 195, else 193
 	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa3},           // 82: if A >= 0xa3 goto 84, else 83
-	{Code: 0x0035, Jt: 106, Jf: 104, K: 0xa1},       // 83: if A >= 0xa1 goto 190, else 188
-	{Code: 0x0035, Jt: 0, Jf: 103, K: 0xa7},         // 84: if A >= 0xa7 goto 85, else 188
+	{Code: 0x0035, Jt: 111, Jf: 109, K: 0xa1},       // 83: if A >= 0xa1 goto 195, else 193
+	{Code: 0x0035, Jt: 0, Jf: 108, K: 0xa7},         // 84: if A >= 0xa7 goto 85, else 193
 	{Code: 0x0020, K: 0x10},                         // 85: A = low half of argument 0
-	{Code: 0x0015, Jt: 103, Jf: 101, K: 0x23},       // 86: if A == 0x23 goto 190, else 188
+	{Code: 0x0015, Jt: 108, Jf: 106, K: 0x23},       // 86: if A == 0x23 goto 195, else 193
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xc2},           // 87: if A >= 0xc2 goto 90, else 88
-	{Code: 0x0035, Jt: 0, Jf: 99, K: 0xaa},          // 88: if A >= 0xaa goto 89, else 188
-	{Code: 0x0035, Jt: 98, Jf: 100, K: 0xac},        // 89: if A >= 0xac goto 188, else 190
+	{Code: 0x0035, Jt: 0, Jf: 104, K: 0xaa},         // 88: if A >= 0xaa goto 89, else 193
+	{Code: 0x0035, Jt: 103, Jf: 105, K: 0xac},       // 89: if A >= 0xac goto 193, else 195
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xc6},           // 90: if A >= 0xc6 goto 95, else 91
-	{Code: 0x0035, Jt: 96, Jf: 0, K: 0xc3},          // 91: if A >= 0xc3 goto 188, else 92
+	{Code: 0x0035, Jt: 101, Jf: 0, K: 0xc3},         // 91: if A >= 0xc3 goto 193, else 92
 	{Code: 0x0020, K: 0x20},                         // 92: A = low half of argument 2
 	{Code: 0x0054, K: 0x800},                        // 93: A &= 0x800
-	{Code: 0x0015, Jt: 93, Jf: 39, K: 0x0},          // 94: if A == 0x0 goto 188, else 134
-	{Code: 0x0035, Jt: 21, Jf: 0, K: 0xc7},          // 95: if A >= 0xc7 goto 117, else 96
+	{Code: 0x0015, Jt: 98, Jf: 44, K: 0x0},          // 94: if A == 0x0 goto 193, else 139
+	{Code: 0x0035, Jt: 26, Jf: 0, K: 0xc7},          // 95: if A >= 0xc7 goto 122, else 96
 	{Code: 0x0020, K: 0x10},                         // 96: A = low half of argument 0
-	{Code: 0x0015, Jt: 90, Jf: 0, K: 0x1},           // 97: if A == 0x1 goto 188, else 98
+	{Code: 0x0015, Jt: 95, Jf: 0, K: 0x1},           // 97: if A == 0x1 goto 193, else 98
 	{Code: 0x0020, K: 0x10},                         // 98: A = low half of argument 0
 	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 99: if A == 0x2 goto 105, else 100
 	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 100: if A == 0xa goto 105, else 101
 	{Code: 0x0020, K: 0x10},                         // 101: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 16, K: 0x10},          // 102: if A == 0x10 goto 103, else 119
+	{Code: 0x0015, Jt: 0, Jf: 21, K: 0x10},          // 102: if A == 0x10 goto 103, else 124
 	{Code: 0x0020, K: 0x20},                         // 103: A = low half of argument 2
-	{Code: 0x0015, Jt: 83, Jf: 11, K: 0x0},          // 104: if A == 0x0 goto 188, else 116
+	{Code: 0x0015, Jt: 88, Jf: 16, K: 0x0},          // 104: if A == 0x0 goto 193, else 121
 	{Code: 0x0020, K: 0x18},                         // 105: A = low half of argument 1
 	{Code: 0x0054, K: 0xf},                          // 106: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 107: if A == 0x1 goto 109, else 108
-	{Code: 0x0015, Jt: 0, Jf: 81, K: 0x2},           // 108: if A == 0x2 goto 109, else 190
-	{Code: 0x0020, K: 0x20},                         // 109: A = low half of argument 2
-	{Code: 0x0015, Jt: 77, Jf: 0, K: 0x0},           // 110: if A == 0x0 goto 188, else 111
-	{Code: 0x0015, Jt: 76, Jf: 0, K: 0x6},           // 111: if A == 0x6 goto 188, else 112
-	{Code: 0x0015, Jt: 75, Jf: 0, K: 0x11},          // 112: if A == 0x11 goto 188, else 113
-	{Code: 0x0015, Jt: 74, Jf: 0, K: 0x106},         // 113: if A == 0x106 goto 188, else 114
-	{Code: 0x0015, Jt: 73, Jf: 0, K: 0x1},           // 114: if A == 0x1 goto 188, else 115
-	{Code: 0x0015, Jt: 72, Jf: 0, K: 0x3a},          // 115: if A == 0x3a goto 188, else 116
-	{Code: 0x0006, K: 0x5005d},                      // 116: EPROTONOSUPPORT
-	{Code: 0x0020, K: 0x10},                         // 117: A = low half of argument 0
-	{Code: 0x0015, Jt: 69, Jf: 0, K: 0x1},           // 118: if A == 0x1 goto 188, else 119
-	{Code: 0x0006, K: 0x50061},                      // 119: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 39, Jf: 0, K: 0x124},         // 120: if A >= 0x124 goto 160, else 121
-	{Code: 0x0035, Jt: 19, Jf: 0, K: 0x104},         // 121: if A >= 0x104 goto 141, else 122
-	{Code: 0x0035, Jt: 12, Jf: 0, K: 0xe0},          // 122: if A >= 0xe0 goto 135, else 123
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdd},           // 123: if A >= 0xdd goto 129, else 124
-	{Code: 0x0035, Jt: 0, Jf: 63, K: 0xd9},          // 124: if A >= 0xd9 goto 125, else 188
-	{Code: 0x0035, Jt: 0, Jf: 64, K: 0xdc},          // 125: if A >= 0xdc goto 126, else 190
-	{Code: 0x0020, K: 0x10},                         // 126: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 127: A &= 0x7e020000
-	{Code: 0x0015, Jt: 59, Jf: 61, K: 0x0},          // 128: if A == 0x0 goto 188, else 190
-	{Code: 0x0035, Jt: 0, Jf: 58, K: 0xde},          // 129: if A >= 0xde goto 130, else 188
-	{Code: 0x0035, Jt: 57, Jf: 0, K: 0xdf},          // 130: if A >= 0xdf goto 188, else 131
-	{Code: 0x0020, K: 0x28},                         // 131: A = low half of argument 3
-	{Code: 0x0054, K: 0x40000},                      // 132: A &= 0x40000
-	{Code: 0x0015, Jt: 54, Jf: 0, K: 0x0},           // 133: if A == 0x0 goto 188, else 134
-	{Code: 0x0006, K: 0x5000c},                      // 134: ENOMEM
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf0},           // 135: if A >= 0xf0 goto 138, else 136
-	{Code: 0x0035, Jt: 0, Jf: 53, K: 0xe2},          // 136: if A >= 0xe2 goto 137, else 190
-	{Code: 0x0035, Jt: 52, Jf: 50, K: 0xea},         // 137: if A >= 0xea goto 190, else 188
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf2},           // 138: if A >= 0xf2 goto 140, else 139
-	{Code: 0x0035, Jt: 50, Jf: 48, K: 0xf1},         // 139: if A >= 0xf1 goto 190, else 188
-	{Code: 0x0035, Jt: 50, Jf: 47, K: 0xf4},         // 140: if A >= 0xf4 goto 191, else 188
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x112},          // 141: if A >= 0x112 goto 148, else 142
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x10b},          // 142: if A >= 0x10b goto 145, else 143
-	{Code: 0x0035, Jt: 0, Jf: 44, K: 0x105},         // 143: if A >= 0x105 goto 144, else 188
-	{Code: 0x0035, Jt: 45, Jf: 5, K: 0x106},         // 144: if A >= 0x106 goto 190, else 150
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x10d},          // 145: if A >= 0x10d goto 147, else 146
-	{Code: 0x0035, Jt: 43, Jf: 41, K: 0x10c},        // 146: if A >= 0x10c goto 190, else 188
-	{Code: 0x0035, Jt: 42, Jf: 40, K: 0x10e},        // 147: if A >= 0x10e goto 190, else 188
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x118},          // 148: if A >= 0x118 goto 157, else 149
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x113},          // 149: if A >= 0x113 goto 152, else 150
-	{Code: 0x0020, K: 0x10},                         // 150: A = low half of argument 0
-	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 151: if A == 0x0 goto 188, else 190
-	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x117},         // 152: if A >= 0x117 goto 153, else 188
-	{Code: 0x0020, K: 0x18},                         // 153: A = low half of argument 1
-	{Code: 0x0054, K: 0x4},                          // 154: A &= 0x4
-	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 155: if A == 0x0 goto 188, else 156
-	{Code: 0x0006, K: 0x50016},                      // 156: EINVAL
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x11a},          // 157: if A >= 0x11a goto 159, else 158
-	{Code: 0x0035, Jt: 29, Jf: 31, K: 0x119},        // 158: if A >= 0x119 goto 188, else 190
-	{Code: 0x0035, Jt: 28, Jf: 30, K: 0x11b},        // 159: if A >= 0x11b goto 188, else 190
-	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1b8},         // 160: if A >= 0x1b8 goto 173, else 161
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1ac},          // 161: if A >= 0x1ac goto 167, else 162
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x127},          // 162: if A >= 0x127 goto 165, else 163
-	{Code: 0x0035, Jt: 0, Jf: 27, K: 0x125},         // 163: if A >= 0x125 goto 164, else 191
-	{Code: 0x0035, Jt: 25, Jf: 23, K: 0x126},        // 164: if A >= 0x126 goto 190, else 188
-	{Code: 0x0035, Jt: 0, Jf: 25, K: 0x1a8},         // 165: if A >= 0x1a8 goto 166, else 191
-	{Code: 0x0035, Jt: 24, Jf: 21, K: 0x1a9},        // 166: if A >= 0x1a9 goto 191, else 188
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b4},          // 167: if A >= 0x1b4 goto 170, else 168
-	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1b2},         // 168: if A >= 0x1b2 goto 169, else 190
-	{Code: 0x0035, Jt: 21, Jf: 18, K: 0x1b3},        // 169: if A >= 0x1b3 goto 191, else 188
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b6},          // 170: if A >= 0x1b6 goto 172, else 171
-	{Code: 0x0035, Jt: 19, Jf: 16, K: 0x1b5},        // 171: if A >= 0x1b5 goto 191, else 188
-	{Code: 0x0035, Jt: 15, Jf: 17, K: 0x1b7},        // 172: if A >= 0x1b7 goto 188, else 190
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c3},          // 173: if A >= 0x1c3 goto 180, else 174
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bc},          // 174: if A >= 0x1bc goto 177, else 175
-	{Code: 0x0035, Jt: 0, Jf: 14, K: 0x1b9},         // 175: if A >= 0x1b9 goto 176, else 190
-	{Code: 0x0035, Jt: 13, Jf: 11, K: 0x1ba},        // 176: if A >= 0x1ba goto 190, else 188
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c1},          // 177: if A >= 0x1c1 goto 179, else 178
-	{Code: 0x0035, Jt: 11, Jf: 9, K: 0x1bf},         // 178: if A >= 0x1bf goto 190, else 188
-	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 179: if A >= 0x1c2 goto 190, else 188
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 180: if A >= 0x1c9 goto 186, else 181
-	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 181: if A >= 0x1c4 goto 182, else 188
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 182: if A >= 0x1c5 goto 188, else 183
-	{Code: 0x0020, K: 0x20},                         // 183: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 184: A &= 0xc00
-	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 185: if A == 0x0 goto 188, else 190
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 186: if A >= 0x1d3 goto 189, else 187
-	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 187: if A >= 0x1ce goto 188, else 190
-	{Code: 0x0006, K: 0x7fff0000},                   // 188: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 189: if A >= 0x1d4 goto 191, else 190
-	{Code: 0x0006, K: 0x50001},                      // 190: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 191: ENOSYS
+	{Code: 0x0015, Jt: 6, Jf: 0, K: 0x1},            // 107: if A == 0x1 goto 114, else 108
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 108: if A == 0x2 goto 114, else 109
+	{Code: 0x0020, K: 0x18},                         // 109: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 110: A &= 0xf
+	{Code: 0x0015, Jt: 83, Jf: 0, K: 0x3},           // 111: if A == 0x3 goto 195, else 112
+	{Code: 0x0015, Jt: 82, Jf: 0, K: 0xa},           // 112: if A == 0xa goto 195, else 113
+	{Code: 0x0006, K: 0x5005e},                      // 113: ESOCKTNOSUPPORT
+	{Code: 0x0020, K: 0x20},                         // 114: A = low half of argument 2
+	{Code: 0x0015, Jt: 77, Jf: 0, K: 0x0},           // 115: if A == 0x0 goto 193, else 116
+	{Code: 0x0015, Jt: 76, Jf: 0, K: 0x6},           // 116: if A == 0x6 goto 193, else 117
+	{Code: 0x0015, Jt: 75, Jf: 0, K: 0x11},          // 117: if A == 0x11 goto 193, else 118
+	{Code: 0x0015, Jt: 74, Jf: 0, K: 0x106},         // 118: if A == 0x106 goto 193, else 119
+	{Code: 0x0015, Jt: 73, Jf: 0, K: 0x1},           // 119: if A == 0x1 goto 193, else 120
+	{Code: 0x0015, Jt: 72, Jf: 0, K: 0x3a},          // 120: if A == 0x3a goto 193, else 121
+	{Code: 0x0006, K: 0x5005d},                      // 121: EPROTONOSUPPORT
+	{Code: 0x0020, K: 0x10},                         // 122: A = low half of argument 0
+	{Code: 0x0015, Jt: 69, Jf: 0, K: 0x1},           // 123: if A == 0x1 goto 193, else 124
+	{Code: 0x0006, K: 0x50061},                      // 124: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 39, Jf: 0, K: 0x124},         // 125: if A >= 0x124 goto 165, else 126
+	{Code: 0x0035, Jt: 19, Jf: 0, K: 0x104},         // 126: if A >= 0x104 goto 146, else 127
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0xe0},          // 127: if A >= 0xe0 goto 140, else 128
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdd},           // 128: if A >= 0xdd goto 134, else 129
+	{Code: 0x0035, Jt: 0, Jf: 63, K: 0xd9},          // 129: if A >= 0xd9 goto 130, else 193
+	{Code: 0x0035, Jt: 0, Jf: 64, K: 0xdc},          // 130: if A >= 0xdc goto 131, else 195
+	{Code: 0x0020, K: 0x10},                         // 131: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 132: A &= 0x7e020000
+	{Code: 0x0015, Jt: 59, Jf: 61, K: 0x0},          // 133: if A == 0x0 goto 193, else 195
+	{Code: 0x0035, Jt: 0, Jf: 58, K: 0xde},          // 134: if A >= 0xde goto 135, else 193
+	{Code: 0x0035, Jt: 57, Jf: 0, K: 0xdf},          // 135: if A >= 0xdf goto 193, else 136
+	{Code: 0x0020, K: 0x28},                         // 136: A = low half of argument 3
+	{Code: 0x0054, K: 0x40000},                      // 137: A &= 0x40000
+	{Code: 0x0015, Jt: 54, Jf: 0, K: 0x0},           // 138: if A == 0x0 goto 193, else 139
+	{Code: 0x0006, K: 0x5000c},                      // 139: ENOMEM
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf0},           // 140: if A >= 0xf0 goto 143, else 141
+	{Code: 0x0035, Jt: 0, Jf: 53, K: 0xe2},          // 141: if A >= 0xe2 goto 142, else 195
+	{Code: 0x0035, Jt: 52, Jf: 50, K: 0xea},         // 142: if A >= 0xea goto 195, else 193
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf2},           // 143: if A >= 0xf2 goto 145, else 144
+	{Code: 0x0035, Jt: 50, Jf: 48, K: 0xf1},         // 144: if A >= 0xf1 goto 195, else 193
+	{Code: 0x0035, Jt: 50, Jf: 47, K: 0xf4},         // 145: if A >= 0xf4 goto 196, else 193
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x112},          // 146: if A >= 0x112 goto 153, else 147
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x10b},          // 147: if A >= 0x10b goto 150, else 148
+	{Code: 0x0035, Jt: 0, Jf: 44, K: 0x105},         // 148: if A >= 0x105 goto 149, else 193
+	{Code: 0x0035, Jt: 45, Jf: 5, K: 0x106},         // 149: if A >= 0x106 goto 195, else 155
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x10d},          // 150: if A >= 0x10d goto 152, else 151
+	{Code: 0x0035, Jt: 43, Jf: 41, K: 0x10c},        // 151: if A >= 0x10c goto 195, else 193
+	{Code: 0x0035, Jt: 42, Jf: 40, K: 0x10e},        // 152: if A >= 0x10e goto 195, else 193
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x118},          // 153: if A >= 0x118 goto 162, else 154
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x113},          // 154: if A >= 0x113 goto 157, else 155
+	{Code: 0x0020, K: 0x10},                         // 155: A = low half of argument 0
+	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 156: if A == 0x0 goto 193, else 195
+	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x117},         // 157: if A >= 0x117 goto 158, else 193
+	{Code: 0x0020, K: 0x18},                         // 158: A = low half of argument 1
+	{Code: 0x0054, K: 0x4},                          // 159: A &= 0x4
+	{Code: 0x0015, Jt: 32, Jf: 0, K: 0x0},           // 160: if A == 0x0 goto 193, else 161
+	{Code: 0x0006, K: 0x50016},                      // 161: EINVAL
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x11a},          // 162: if A >= 0x11a goto 164, else 163
+	{Code: 0x0035, Jt: 29, Jf: 31, K: 0x119},        // 163: if A >= 0x119 goto 193, else 195
+	{Code: 0x0035, Jt: 28, Jf: 30, K: 0x11b},        // 164: if A >= 0x11b goto 193, else 195
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1b8},         // 165: if A >= 0x1b8 goto 178, else 166
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1ac},          // 166: if A >= 0x1ac goto 172, else 167
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x127},          // 167: if A >= 0x127 goto 170, else 168
+	{Code: 0x0035, Jt: 0, Jf: 27, K: 0x125},         // 168: if A >= 0x125 goto 169, else 196
+	{Code: 0x0035, Jt: 25, Jf: 23, K: 0x126},        // 169: if A >= 0x126 goto 195, else 193
+	{Code: 0x0035, Jt: 0, Jf: 25, K: 0x1a8},         // 170: if A >= 0x1a8 goto 171, else 196
+	{Code: 0x0035, Jt: 24, Jf: 21, K: 0x1a9},        // 171: if A >= 0x1a9 goto 196, else 193
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b4},          // 172: if A >= 0x1b4 goto 175, else 173
+	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1b2},         // 173: if A >= 0x1b2 goto 174, else 195
+	{Code: 0x0035, Jt: 21, Jf: 18, K: 0x1b3},        // 174: if A >= 0x1b3 goto 196, else 193
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b6},          // 175: if A >= 0x1b6 goto 177, else 176
+	{Code: 0x0035, Jt: 19, Jf: 16, K: 0x1b5},        // 176: if A >= 0x1b5 goto 196, else 193
+	{Code: 0x0035, Jt: 15, Jf: 17, K: 0x1b7},        // 177: if A >= 0x1b7 goto 193, else 195
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c3},          // 178: if A >= 0x1c3 goto 185, else 179
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bc},          // 179: if A >= 0x1bc goto 182, else 180
+	{Code: 0x0035, Jt: 0, Jf: 14, K: 0x1b9},         // 180: if A >= 0x1b9 goto 181, else 195
+	{Code: 0x0035, Jt: 13, Jf: 11, K: 0x1ba},        // 181: if A >= 0x1ba goto 195, else 193
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c1},          // 182: if A >= 0x1c1 goto 184, else 183
+	{Code: 0x0035, Jt: 11, Jf: 9, K: 0x1bf},         // 183: if A >= 0x1bf goto 195, else 193
+	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 184: if A >= 0x1c2 goto 195, else 193
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 185: if A >= 0x1c9 goto 191, else 186
+	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 186: if A >= 0x1c4 goto 187, else 193
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 187: if A >= 0x1c5 goto 193, else 188
+	{Code: 0x0020, K: 0x20},                         // 188: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 189: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 190: if A == 0x0 goto 193, else 195
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 191: if A >= 0x1d3 goto 194, else 192
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 192: if A >= 0x1ce goto 193, else 195
+	{Code: 0x0006, K: 0x7fff0000},                   // 193: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 194: if A >= 0x1d4 goto 196, else 195
+	{Code: 0x0006, K: 0x50001},                      // 195: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 196: ENOSYS
 }
 
-// strictFilter has 197 instructions.
+// strictFilter has 202 instructions.
 //
 // Allowed:
 //
@@ -341,197 +346,202 @@ var strictFilter = [...]unix.SockFilter{
 	{Code: 0x0015, Jt: 1, Jf: 0, K: 0xc00000b7},     // 1: if A == 0xc00000b7 goto 3, else 2
 	{Code: 0x0006, K: 0x80000000},                   // 2: Killed
 	{Code: 0x0020, K: 0x0},                          // 3: A = number
-	{Code: 0x0035, Jt: 116, Jf: 0, K: 0xc7},         // 4: if A >= 0xc7 goto 121, else 5
+	{Code: 0x0035, Jt: 121, Jf: 0, K: 0xc7},         // 4: if A >= 0xc7 goto 126, else 5
 	{Code: 0x0035, Jt: 53, Jf: 0, K: 0x5a},          // 5: if A >= 0x5a goto 59, else 6
 	{Code: 0x0035, Jt: 27, Jf: 0, K: 0x2b},          // 6: if A >= 0x2b goto 34, else 7
 	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1d},          // 7: if A >= 0x1d goto 20, else 8
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x13},           // 8: if A >= 0x13 goto 11, else 9
-	{Code: 0x0035, Jt: 0, Jf: 186, K: 0x5},          // 9: if A >= 0x5 goto 10, else 196
-	{Code: 0x0035, Jt: 184, Jf: 182, K: 0x12},       // 10: if A >= 0x12 goto 195, else 193
-	{Code: 0x0035, Jt: 0, Jf: 181, K: 0x19},         // 11: if A >= 0x19 goto 12, else 193
-	{Code: 0x0035, Jt: 180, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 193, else 13
+	{Code: 0x0035, Jt: 0, Jf: 191, K: 0x5},          // 9: if A >= 0x5 goto 10, else 201
+	{Code: 0x0035, Jt: 189, Jf: 187, K: 0x12},       // 10: if A >= 0x12 goto 200, else 198
+	{Code: 0x0035, Jt: 0, Jf: 186, K: 0x19},         // 11: if A >= 0x19 goto 12, else 198
+	{Code: 0x0035, Jt: 185, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 198, else 13
 	{Code: 0x0020, K: 0x18},                         // 13: A = low half of argument 1
-	{Code: 0x0015, Jt: 180, Jf: 0, K: 0x6},          // 14: if A == 0x6 goto 195, else 15
-	{Code: 0x0015, Jt: 179, Jf: 0, K: 0x7},          // 15: if A == 0x7 goto 195, else 16
-	{Code: 0x0015, Jt: 178, Jf: 0, K: 0x25},         // 16: if A == 0x25 goto 195, else 17
-	{Code: 0x0015, Jt: 177, Jf: 0, K: 0x26},         // 17: if A == 0x26 goto 195, else 18
-	{Code: 0x0015, Jt: 176, Jf: 0, K: 0x400},        // 18: if A == 0x400 goto 195, else 19
-	{Code: 0x0015, Jt: 175, Jf: 173, K: 0x410},      // 19: if A == 0x410 goto 195, else 193
+	{Code: 0x0015, Jt: 185, Jf: 0, K: 0x6},          // 14: if A == 0x6 goto 200, else 15
+	{Code: 0x0015, Jt: 184, Jf: 0, K: 0x7},          // 15: if A == 0x7 goto 200, else 16
+	{Code: 0x0015, Jt: 183, Jf: 0, K: 0x25},         // 16: if A == 0x25 goto 200, else 17
+	{Code: 0x0015, Jt: 182, Jf: 0, K: 0x26},         // 17: if A == 0x26 goto 200, else 18
+	{Code: 0x0015, Jt: 181, Jf: 0, K: 0x400},        // 18: if A == 0x400 goto 200, else 19
+	{Code: 0x0015, Jt: 180, Jf: 178, K: 0x410},      // 19: if A == 0x410 goto 200, else 198
 	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x20},           // 20: if A >= 0x20 goto 28, else 21
 	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 21: if A >= 0x1e goto 25, else 22
 	{Code: 0x0020, K: 0x18},                         // 22: A = low half of argument 1
-	{Code: 0x0015, Jt: 171, Jf: 0, K: 0x5412},       // 23: if A == 0x5412 goto 195, else 24
-	{Code: 0x0015, Jt: 170, Jf: 168, K: 0x541c},     // 24: if A == 0x541c goto 195, else 193
-	{Code: 0x0035, Jt: 167, Jf: 0, K: 0x1f},         // 25: if A >= 0x1f goto 193, else 26
+	{Code: 0x0015, Jt: 176, Jf: 0, K: 0x5412},       // 23: if A == 0x5412 goto 200, else 24
+	{Code: 0x0015, Jt: 175, Jf: 173, K: 0x541c},     // 24: if A == 0x541c goto 200, else 198
+	{Code: 0x0035, Jt: 172, Jf: 0, K: 0x1f},         // 25: if A >= 0x1f goto 198, else 26
 	{Code: 0x0020, K: 0x10},                         // 26: A = low half of argument 0
-	{Code: 0x0015, Jt: 56, Jf: 167, K: 0x1},         // 27: if A == 0x1 goto 84, else 195
+	{Code: 0x0015, Jt: 56, Jf: 172, K: 0x1},         // 27: if A == 0x1 goto 84, else 200
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x22},           // 28: if A >= 0x22 goto 33, else 29
-	{Code: 0x0035, Jt: 0, Jf: 165, K: 0x21},         // 29: if A >= 0x21 goto 30, else 195
+	{Code: 0x0035, Jt: 0, Jf: 170, K: 0x21},         // 29: if A >= 0x21 goto 30, else 200
 	{Code: 0x0020, K: 0x20},                         // 30: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 31: A &= 0xc00
-	{Code: 0x0015, Jt: 160, Jf: 162, K: 0x0},        // 32: if A == 0x0 goto 193, else 195
-	{Code: 0x0035, Jt: 161, Jf: 159, K: 0x27},       // 33: if A >= 0x27 goto 195, else 193
+	{Code: 0x0015, Jt: 165, Jf: 167, K: 0x0},        // 32: if A == 0x0 goto 198, else 200
+	{Code: 0x0035, Jt: 166, Jf: 164, K: 0x27},       // 33: if A >= 0x27 goto 200, else 198
 	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x3a},          // 34: if A >= 0x3a goto 53, else 35
 	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x35},           // 35: if A >= 0x35 goto 41, else 36
-	{Code: 0x0035, Jt: 0, Jf: 156, K: 0x33},         // 36: if A >= 0x33 goto 37, else 193
-	{Code: 0x0035, Jt: 0, Jf: 157, K: 0x34},         // 37: if A >= 0x34 goto 38, else 195
+	{Code: 0x0035, Jt: 0, Jf: 161, K: 0x33},         // 36: if A >= 0x33 goto 37, else 198
+	{Code: 0x0035, Jt: 0, Jf: 162, K: 0x34},         // 37: if A >= 0x34 goto 38, else 200
 	{Code: 0x0020, K: 0x18},                         // 38: A = low half of argument 1
 	{Code: 0x0054, K: 0xc00},                        // 39: A &= 0xc00
-	{Code: 0x0015, Jt: 152, Jf: 154, K: 0x0},        // 40: if A == 0x0 goto 193, else 195
+	{Code: 0x0015, Jt: 157, Jf: 159, K: 0x0},        // 40: if A == 0x0 goto 198, else 200
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x38},           // 41: if A >= 0x38 goto 46, else 42
-	{Code: 0x0035, Jt: 150, Jf: 0, K: 0x36},         // 42: if A >= 0x36 goto 193, else 43
+	{Code: 0x0035, Jt: 155, Jf: 0, K: 0x36},         // 42: if A >= 0x36 goto 198, else 43
 	{Code: 0x0020, K: 0x20},                         // 43: A = low half of argument 2
 	{Code: 0x0054, K: 0xc00},                        // 44: A &= 0xc00
-	{Code: 0x0015, Jt: 147, Jf: 149, K: 0x0},        // 45: if A == 0x0 goto 193, else 195
-	{Code: 0x0035, Jt: 146, Jf: 0, K: 0x39},         // 46: if A >= 0x39 goto 193, else 47
+	{Code: 0x0015, Jt: 152, Jf: 154, K: 0x0},        // 45: if A == 0x0 goto 198, else 200
+	{Code: 0x0035, Jt: 151, Jf: 0, K: 0x39},         // 46: if A >= 0x39 goto 198, else 47
 	{Code: 0x0020, K: 0x20},                         // 47: A = low half of argument 2
 	{Code: 0x0054, K: 0x400040},                     // 48: A &= 0x400040
-	{Code: 0x0015, Jt: 143, Jf: 0, K: 0x0},          // 49: if A == 0x0 goto 193, else 50
+	{Code: 0x0015, Jt: 148, Jf: 0, K: 0x0},          // 49: if A == 0x0 goto 198, else 50
 	{Code: 0x0020, K: 0x28},                         // 50: A = low half of argument 3
 	{Code: 0x0054, K: 0xc00},                        // 51: A &= 0xc00
-	{Code: 0x0015, Jt: 140, Jf: 142, K: 0x0},        // 52: if A == 0x0 goto 193, else 195
+	{Code: 0x0015, Jt: 145, Jf: 147, K: 0x0},        // 52: if A == 0x0 goto 198, else 200
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x3d},           // 53: if A >= 0x3d goto 56, else 54
-	{Code: 0x0035, Jt: 0, Jf: 140, K: 0x3b},         // 54: if A >= 0x3b goto 55, else 195
-	{Code: 0x0035, Jt: 139, Jf: 137, K: 0x3c},       // 55: if A >= 0x3c goto 195, else 193
+	{Code: 0x0035, Jt: 0, Jf: 145, K: 0x3b},         // 54: if A >= 0x3b goto 55, else 200
+	{Code: 0x0035, Jt: 144, Jf: 142, K: 0x3c},       // 55: if A >= 0x3c goto 200, else 198
 	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x4c},           // 56: if A >= 0x4c goto 58, else 57
-	{Code: 0x0035, Jt: 137, Jf: 135, K: 0x4b},       // 57: if A >= 0x4b goto 195, else 193
-	{Code: 0x0035, Jt: 136, Jf: 134, K: 0x59},       // 58: if A >= 0x59 goto 195, else 193
+	{Code: 0x0035, Jt: 142, Jf: 140, K: 0x4b},       // 57: if A >= 0x4b goto 200, else 198
+	{Code: 0x0035, Jt: 141, Jf: 139, K: 0x59},       // 58: if A >= 0x59 goto 200, else 198
 	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x7b},          // 59: if A >= 0x7b goto 78, else 60
 	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x6b},          // 60: if A >= 0x6b goto 72, else 61
 	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x61},           // 61: if A >= 0x61 goto 70, else 62
-	{Code: 0x0035, Jt: 0, Jf: 130, K: 0x5c},         // 62: if A >= 0x5c goto 63, else 193
-	{Code: 0x0035, Jt: 129, Jf: 0, K: 0x5d},         // 63: if A >= 0x5d goto 193, else 64
+	{Code: 0x0035, Jt: 0, Jf: 135, K: 0x5c},         // 62: if A >= 0x5c goto 63, else 198
+	{Code: 0x0035, Jt: 134, Jf: 0, K: 0x5d},         // 63: if A >= 0x5d goto 198, else 64
 	{Code: 0x0020, K: 0x10},                         // 64: A = low half of argument 0
-	{Code: 0x0015, Jt: 127, Jf: 0, K: 0x0},          // 65: if A == 0x0 goto 193, else 66
-	{Code: 0x0015, Jt: 126, Jf: 0, K: 0x8},          // 66: if A == 0x8 goto 193, else 67
-	{Code: 0x0015, Jt: 125, Jf: 0, K: 0x20000},      // 67: if A == 0x20000 goto 193, else 68
-	{Code: 0x0015, Jt: 124, Jf: 0, K: 0x20008},      // 68: if A == 0x20008 goto 193, else 69
-	{Code: 0x0015, Jt: 123, Jf: 125, K: 0xffffffff}, // 69: if A == 0xffffffff goto 193, else 195
-	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x62},         // 70: if A >= 0x62 goto 71, else 195
-	{Code: 0x0035, Jt: 123, Jf: 121, K: 0x68},       // 71: if A >= 0x68 goto 195, else 193
+	{Code: 0x0015, Jt: 132, Jf: 0, K: 0x0},          // 65: if A == 0x0 goto 198, else 66
+	{Code: 0x0015, Jt: 131, Jf: 0, K: 0x8},          // 66: if A == 0x8 goto 198, else 67
+	{Code: 0x0015, Jt: 130, Jf: 0, K: 0x20000},      // 67: if A == 0x20000 goto 198, else 68
+	{Code: 0x0015, Jt: 129, Jf: 0, K: 0x20008},      // 68: if A == 0x20008 goto 198, else 69
+	{Code: 0x0015, Jt: 128, Jf: 130, K: 0xffffffff}, // 69: if A == 0xffffffff goto 198, else 200
+	{Code: 0x0035, Jt: 0, Jf: 129, K: 0x62},         // 70: if A >= 0x62 goto 71, else 200
+	{Code: 0x0035, Jt: 128, Jf: 126, K: 0x68},       // 71: if A >= 0x68 goto 200, else 198
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x74},           // 72: if A >= 0x74 goto 75, else 73
-	{Code: 0x0035, Jt: 0, Jf: 119, K: 0x70},         // 73: if A >= 0x70 goto 74, else 193
-	{Code: 0x0035, Jt: 118, Jf: 120, K: 0x71},       // 74: if A >= 0x71 goto 193, else 195
+	{Code: 0x0035, Jt: 0, Jf: 124, K: 0x70},         // 73: if A >= 0x70 goto 74, else 198
+	{Code: 0x0035, Jt: 123, Jf: 125, K: 0x71},       // 74: if A >= 0x71 goto 198, else 200
 	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x78},           // 75: if A >= 0x78 goto 77, else 76
-	{Code: 0x0035, Jt: 78, Jf: 118, K: 0x76},        // 76: if A >= 0x76 goto 155, else 195
-	{Code: 0x0035, Jt: 77, Jf: 115, K: 0x7a},        // 77: if A >= 0x7a goto 155, else 193
+	{Code: 0x0035, Jt: 83, Jf: 123, K: 0x76},        // 76: if A >= 0x76 goto 160, else 200
+	{Code: 0x0035, Jt: 82, Jf: 120, K: 0x7a},        // 77: if A >= 0x7a goto 160, else 198
 	{Code: 0x0035, Jt: 10, Jf: 0, K: 0xa7},          // 78: if A >= 0xa7 goto 89, else 79
 	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x8e},           // 79: if A >= 0x8e goto 86, else 80
-	{Code: 0x0035, Jt: 0, Jf: 112, K: 0x8c},         // 80: if A >= 0x8c goto 81, else 193
-	{Code: 0x0035, Jt: 111, Jf: 0, K: 0x8d},         // 81: if A >= 0x8d goto 193, else 82
+	{Code: 0x0035, Jt: 0, Jf: 117, K: 0x8c},         // 80: if A >= 0x8c goto 81, else 198
+	{Code: 0x0035, Jt: 116, Jf: 0, K: 0x8d},         // 81: if A >= 0x8d goto 198, else 82
 	{Code: 0x0020, K: 0x10},                         // 82: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 111, K: 0x0},          // 83: if A == 0x0 goto 84, else 195
+	{Code: 0x0015, Jt: 0, Jf: 116, K: 0x0},          // 83: if A == 0x0 goto 84, else 200
 	{Code: 0x0020, K: 0x18},                         // 84: A = low half of argument 1
-	{Code: 0x0015, Jt: 107, Jf: 109, K: 0x0},        // 85: if A == 0x0 goto 193, else 195
+	{Code: 0x0015, Jt: 112, Jf: 114, K: 0x0},        // 85: if A == 0x0 goto 198, else 200
 	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa1},           // 86: if A >= 0xa1 goto 88, else 87
-	{Code: 0x0035, Jt: 105, Jf: 107, K: 0x8f},       // 87: if A >= 0x8f goto 193, else 195
-	{Code: 0x0035, Jt: 104, Jf: 106, K: 0xa3},       // 88: if A >= 0xa3 goto 193, else 195
+	{Code: 0x0035, Jt: 110, Jf: 112, K: 0x8f},       // 87: if A >= 0x8f goto 198, else 200
+	{Code: 0x0035, Jt: 109, Jf: 111, K: 0xa3},       // 88: if A >= 0xa3 goto 198, else 200
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xac},           // 89: if A >= 0xac goto 94, else 90
 	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xa8},           // 90: if A >= 0xa8 goto 93, else 91
 	{Code: 0x0020, K: 0x10},                         // 91: A = low half of argument 0
-	{Code: 0x0015, Jt: 102, Jf: 100, K: 0x23},       // 92: if A == 0x23 goto 195, else 193
-	{Code: 0x0035, Jt: 101, Jf: 99, K: 0xaa},        // 93: if A >= 0xaa goto 195, else 193
+	{Code: 0x0015, Jt: 107, Jf: 105, K: 0x23},       // 92: if A == 0x23 goto 200, else 198
+	{Code: 0x0035, Jt: 106, Jf: 104, K: 0xaa},       // 93: if A >= 0xaa goto 200, else 198
 	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xc3},           // 94: if A >= 0xc3 goto 99, else 95
-	{Code: 0x0035, Jt: 0, Jf: 97, K: 0xc2},          // 95: if A >= 0xc2 goto 96, else 193
+	{Code: 0x0035, Jt: 0, Jf: 102, K: 0xc2},         // 95: if A >= 0xc2 goto 96, else 198
 	{Code: 0x0020, K: 0x20},                         // 96: A = low half of argument 2
 	{Code: 0x0054, K: 0x800},                        // 97: A &= 0x800
-	{Code: 0x0015, Jt: 94, Jf: 39, K: 0x0},          // 98: if A == 0x0 goto 193, else 138
-	{Code: 0x0035, Jt: 0, Jf: 93, K: 0xc6},          // 99: if A >= 0xc6 goto 100, else 193
+	{Code: 0x0015, Jt: 99, Jf: 44, K: 0x0},          // 98: if A == 0x0 goto 198, else 143
+	{Code: 0x0035, Jt: 0, Jf: 98, K: 0xc6},          // 99: if A >= 0xc6 goto 100, else 198
 	{Code: 0x0020, K: 0x10},                         // 100: A = low half of argument 0
-	{Code: 0x0015, Jt: 91, Jf: 0, K: 0x1},           // 101: if A == 0x1 goto 193, else 102
+	{Code: 0x0015, Jt: 96, Jf: 0, K: 0x1},           // 101: if A == 0x1 goto 198, else 102
 	{Code: 0x0020, K: 0x10},                         // 102: A = low half of argument 0
 	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 103: if A == 0x2 goto 109, else 104
 	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 104: if A == 0xa goto 109, else 105
 	{Code: 0x0020, K: 0x10},                         // 105: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 21, K: 0x10},          // 106: if A == 0x10 goto 107, else 128
+	{Code: 0x0015, Jt: 0, Jf: 26, K: 0x10},          // 106: if A == 0x10 goto 107, else 133
 	{Code: 0x0020, K: 0x20},                         // 107: A = low half of argument 2
-	{Code: 0x0015, Jt: 84, Jf: 11, K: 0x0},          // 108: if A == 0x0 goto 193, else 120
+	{Code: 0x0015, Jt: 89, Jf: 16, K: 0x0},          // 108: if A == 0x0 goto 198, else 125
 	{Code: 0x0020, K: 0x18},                         // 109: A = low half of argument 1
 	{Code: 0x0054, K: 0xf},                          // 110: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 111: if A == 0x1 goto 113, else 112
-	{Code: 0x0015, Jt: 0, Jf: 82, K: 0x2},           // 112: if A == 0x2 goto 113, else 195
-	{Code: 0x0020, K: 0x20},                         // 113: A = low half of argument 2
-	{Code: 0x0015, Jt: 78, Jf: 0, K: 0x0},           // 114: if A == 0x0 goto 193, else 115
-	{Code: 0x0015, Jt: 77, Jf: 0, K: 0x6},           // 115: if A == 0x6 goto 193, else 116
-	{Code: 0x0015, Jt: 76, Jf: 0, K: 0x11},          // 116: if A == 0x11 goto 193, else 117
-	{Code: 0x0015, Jt: 75, Jf: 0, K: 0x106},         // 117: if A == 0x106 goto 193, else 118
-	{Code: 0x0015, Jt: 74, Jf: 0, K: 0x1},           // 118: if A == 0x1 goto 193, else 119
-	{Code: 0x0015, Jt: 73, Jf: 0, K: 0x3a},          // 119: if A == 0x3a goto 193, else 120
-	{Code: 0x0006, K: 0x5005d},                      // 120: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 42, Jf: 0, K: 0x11b},         // 121: if A >= 0x11b goto 164, else 122
-	{Code: 0x0035, Jt: 22, Jf: 0, K: 0xf4},          // 122: if A >= 0xf4 goto 145, else 123
-	{Code: 0x0035, Jt: 15, Jf: 0, K: 0xdf},          // 123: if A >= 0xdf goto 139, else 124
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdc},           // 124: if A >= 0xdc goto 130, else 125
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xc8},           // 125: if A >= 0xc8 goto 129, else 126
-	{Code: 0x0020, K: 0x10},                         // 126: A = low half of argument 0
-	{Code: 0x0015, Jt: 65, Jf: 0, K: 0x1},           // 127: if A == 0x1 goto 193, else 128
-	{Code: 0x0006, K: 0x50061},                      // 128: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 65, Jf: 63, K: 0xd9},         // 129: if A >= 0xd9 goto 195, else 193
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xdd},           // 130: if A >= 0xdd goto 134, else 131
+	{Code: 0x0015, Jt: 6, Jf: 0, K: 0x1},            // 111: if A == 0x1 goto 118, else 112
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 112: if A == 0x2 goto 118, else 113
+	{Code: 0x0020, K: 0x18},                         // 113: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 114: A &= 0xf
+	{Code: 0x0015, Jt: 84, Jf: 0, K: 0x3},           // 115: if A == 0x3 goto 200, else 116
+	{Code: 0x0015, Jt: 83, Jf: 0, K: 0xa},           // 116: if A == 0xa goto 200, else 117
+	{Code: 0x0006, K: 0x5005e},                      // 117: ESOCKTNOSUPPORT
+	{Code: 0x0020, K: 0x20},                         // 118: A = low half of argument 2
+	{Code: 0x0015, Jt: 78, Jf: 0, K: 0x0},           // 119: if A == 0x0 goto 198, else 120
+	{Code: 0x0015, Jt: 77, Jf: 0, K: 0x6},           // 120: if A == 0x6 goto 198, else 121
+	{Code: 0x0015, Jt: 76, Jf: 0, K: 0x11},          // 121: if A == 0x11 goto 198, else 122
+	{Code: 0x0015, Jt: 75, Jf: 0, K: 0x106},         // 122: if A == 0x106 goto 198, else 123
+	{Code: 0x0015, Jt: 74, Jf: 0, K: 0x1},           // 123: if A == 0x1 goto 198, else 124
+	{Code: 0x0015, Jt: 73, Jf: 0, K: 0x3a},          // 124: if A == 0x3a goto 198, else 125
+	{Code: 0x0006, K: 0x5005d},                      // 125: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 42, Jf: 0, K: 0x11b},         // 126: if A >= 0x11b goto 169, else 127
+	{Code: 0x0035, Jt: 22, Jf: 0, K: 0xf4},          // 127: if A >= 0xf4 goto 150, else 128
+	{Code: 0x0035, Jt: 15, Jf: 0, K: 0xdf},          // 128: if A >= 0xdf goto 144, else 129
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdc},           // 129: if A >= 0xdc goto 135, else 130
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xc8},           // 130: if A >= 0xc8 goto 134, else 131
 	{Code: 0x0020, K: 0x10},                         // 131: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 132: A &= 0x7e020000
-	{Code: 0x0015, Jt: 59, Jf: 61, K: 0x0},          // 133: if A == 0x0 goto 193, else 195
-	{Code: 0x0035, Jt: 0, Jf: 58, K: 0xde},          // 134: if A >= 0xde goto 135, else 193
-	{Code: 0x0020, K: 0x28},                         // 135: A = low half of argument 3
-	{Code: 0x0054, K: 0x40000},                      // 136: A &= 0x40000
-	{Code: 0x0015, Jt: 55, Jf: 0, K: 0x0},           // 137: if A == 0x0 goto 193, else 138
-	{Code: 0x0006, K: 0x5000c},                      // 138: ENOMEM
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xea},           // 139: if A >= 0xea goto 142, else 140
-	{Code: 0x0035, Jt: 0, Jf: 52, K: 0xe0},          // 140: if A >= 0xe0 goto 141, else 193
-	{Code: 0x0035, Jt: 51, Jf: 53, K: 0xe2},         // 141: if A >= 0xe2 goto 193, else 195
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf1},           // 142: if A >= 0xf1 goto 144, else 143
-	{Code: 0x0035, Jt: 49, Jf: 51, K: 0xf0},         // 143: if A >= 0xf0 goto 193, else 195
-	{Code: 0x0035, Jt: 48, Jf: 50, K: 0xf2},         // 144: if A >= 0xf2 goto 193, else 195
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x10e},          // 145: if A >= 0x10e goto 152, else 146
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x106},          // 146: if A >= 0x106 goto 149, else 147
-	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x104},         // 147: if A >= 0x104 goto 148, else 196
-	{Code: 0x0035, Jt: 6, Jf: 44, K: 0x105},         // 148: if A >= 0x105 goto 155, else 193
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x10c},          // 149: if A >= 0x10c goto 151, else 150
-	{Code: 0x0035, Jt: 42, Jf: 44, K: 0x10b},        // 150: if A >= 0x10b goto 193, else 195
-	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x10d},        // 151: if A >= 0x10d goto 193, else 195
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x117},          // 152: if A >= 0x117 goto 157, else 153
-	{Code: 0x0035, Jt: 0, Jf: 41, K: 0x112},         // 153: if A >= 0x112 goto 154, else 195
-	{Code: 0x0035, Jt: 38, Jf: 0, K: 0x113},         // 154: if A >= 0x113 goto 193, else 155
-	{Code: 0x0020, K: 0x10},                         // 155: A = low half of argument 0
-	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 156: if A == 0x0 goto 193, else 195
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x119},          // 157: if A >= 0x119 goto 163, else 158
-	{Code: 0x0035, Jt: 36, Jf: 0, K: 0x118},         // 158: if A >= 0x118 goto 195, else 159
-	{Code: 0x0020, K: 0x18},                         // 159: A = low half of argument 1
-	{Code: 0x0054, K: 0x4},                          // 160: A &= 0x4
-	{Code: 0x0015, Jt: 31, Jf: 0, K: 0x0},           // 161: if A == 0x0 goto 193, else 162
-	{Code: 0x0006, K: 0x50016},                      // 162: EINVAL
-	{Code: 0x0035, Jt: 31, Jf: 29, K: 0x11a},        // 163: if A >= 0x11a goto 195, else 193
-	{Code: 0x0035, Jt: 13, Jf: 0, K: 0x1b8},         // 164: if A >= 0x1b8 goto 178, else 165
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1ac},          // 165: if A >= 0x1ac goto 172, else 166
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x126},          // 166: if A >= 0x126 goto 169, else 167
-	{Code: 0x0035, Jt: 0, Jf: 25, K: 0x124},         // 167: if A >= 0x124 goto 168, else 193
-	{Code: 0x0035, Jt: 24, Jf: 27, K: 0x125},        // 168: if A >= 0x125 goto 193, else 196
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1a8},          // 169: if A >= 0x1a8 goto 171, else 170
-	{Code: 0x0035, Jt: 25, Jf: 24, K: 0x127},        // 170: if A >= 0x127 goto 196, else 195
-	{Code: 0x0035, Jt: 24, Jf: 21, K: 0x1a9},        // 171: if A >= 0x1a9 goto 196, else 193
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b4},          // 172: if A >= 0x1b4 goto 175, else 173
-	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1b2},         // 173: if A >= 0x1b2 goto 174, else 195
-	{Code: 0x0035, Jt: 21, Jf: 18, K: 0x1b3},        // 174: if A >= 0x1b3 goto 196, else 193
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b6},          // 175: if A >= 0x1b6 goto 177, else 176
-	{Code: 0x0035, Jt: 19, Jf: 16, K: 0x1b5},        // 176: if A >= 0x1b5 goto 196, else 193
-	{Code: 0x0035, Jt: 15, Jf: 17, K: 0x1b7},        // 177: if A >= 0x1b7 goto 193, else 195
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c3},          // 178: if A >= 0x1c3 goto 185, else 179
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bc},          // 179: if A >= 0x1bc goto 182, else 180
-	{Code: 0x0035, Jt: 0, Jf: 14, K: 0x1b9},         // 180: if A >= 0x1b9 goto 181, else 195
-	{Code: 0x0035, Jt: 13, Jf: 11, K: 0x1ba},        // 181: if A >= 0x1ba goto 195, else 193
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c1},          // 182: if A >= 0x1c1 goto 184, else 183
-	{Code: 0x0035, Jt: 11, Jf: 9, K: 0x1bf},         // 183: if A >= 0x1bf goto 195, else 193
-	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 184: if A >= 0x1c2 goto 195, else 193
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 185: if A >= 0x1c9 goto 191, else 186
-	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 186: if A >= 0x1c4 goto 187, else 193
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 187: if A >= 0x1c5 goto 193, else 188
-	{Code: 0x0020, K: 0x20},                         // 188: A = low half of argument 2
-	{Code: 0x0054, K: 0xc00},                        // 189: A &= 0xc00
-	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 190: if A == 0x0 goto 193, else 195
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 191: if A >= 0x1d3 goto 194, else 192
-	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 192: if A >= 0x1ce goto 193, else 195
-	{Code: 0x0006, K: 0x7fff0000},                   // 193: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 194: if A >= 0x1d4 goto 196, else 195
-	{Code: 0x0006, K: 0x50001},                      // 195: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 196: ENOSYS
+	{Code: 0x0015, Jt: 65, Jf: 0, K: 0x1},           // 132: if A == 0x1 goto 198, else 133
+	{Code: 0x0006, K: 0x50061},                      // 133: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 65, Jf: 63, K: 0xd9},         // 134: if A >= 0xd9 goto 200, else 198
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xdd},           // 135: if A >= 0xdd goto 139, else 136
+	{Code: 0x0020, K: 0x10},                         // 136: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 137: A &= 0x7e020000
+	{Code: 0x0015, Jt: 59, Jf: 61, K: 0x0},          // 138: if A == 0x0 goto 198, else 200
+	{Code: 0x0035, Jt: 0, Jf: 58, K: 0xde},          // 139: if A >= 0xde goto 140, else 198
+	{Code: 0x0020, K: 0x28},                         // 140: A = low half of argument 3
+	{Code: 0x0054, K: 0x40000},                      // 141: A &= 0x40000
+	{Code: 0x0015, Jt: 55, Jf: 0, K: 0x0},           // 142: if A == 0x0 goto 198, else 143
+	{Code: 0x0006, K: 0x5000c},                      // 143: ENOMEM
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xea},           // 144: if A >= 0xea goto 147, else 145
+	{Code: 0x0035, Jt: 0, Jf: 52, K: 0xe0},          // 145: if A >= 0xe0 goto 146, else 198
+	{Code: 0x0035, Jt: 51, Jf: 53, K: 0xe2},         // 146: if A >= 0xe2 goto 198, else 200
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf1},           // 147: if A >= 0xf1 goto 149, else 148
+	{Code: 0x0035, Jt: 49, Jf: 51, K: 0xf0},         // 148: if A >= 0xf0 goto 198, else 200
+	{Code: 0x0035, Jt: 48, Jf: 50, K: 0xf2},         // 149: if A >= 0xf2 goto 198, else 200
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x10e},          // 150: if A >= 0x10e goto 157, else 151
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x106},          // 151: if A >= 0x106 goto 154, else 152
+	{Code: 0x0035, Jt: 0, Jf: 48, K: 0x104},         // 152: if A >= 0x104 goto 153, else 201
+	{Code: 0x0035, Jt: 6, Jf: 44, K: 0x105},         // 153: if A >= 0x105 goto 160, else 198
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x10c},          // 154: if A >= 0x10c goto 156, else 155
+	{Code: 0x0035, Jt: 42, Jf: 44, K: 0x10b},        // 155: if A >= 0x10b goto 198, else 200
+	{Code: 0x0035, Jt: 41, Jf: 43, K: 0x10d},        // 156: if A >= 0x10d goto 198, else 200
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x117},          // 157: if A >= 0x117 goto 162, else 158
+	{Code: 0x0035, Jt: 0, Jf: 41, K: 0x112},         // 158: if A >= 0x112 goto 159, else 200
+	{Code: 0x0035, Jt: 38, Jf: 0, K: 0x113},         // 159: if A >= 0x113 goto 198, else 160
+	{Code: 0x0020, K: 0x10},                         // 160: A = low half of argument 0
+	{Code: 0x0015, Jt: 36, Jf: 38, K: 0x0},          // 161: if A == 0x0 goto 198, else 200
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x119},          // 162: if A >= 0x119 goto 168, else 163
+	{Code: 0x0035, Jt: 36, Jf: 0, K: 0x118},         // 163: if A >= 0x118 goto 200, else 164
+	{Code: 0x0020, K: 0x18},                         // 164: A = low half of argument 1
+	{Code: 0x0054, K: 0x4},                          // 165: A &= 0x4
+	{Code: 0x0015, Jt: 31, Jf: 0, K: 0x0},           // 166: if A == 0x0 goto 198, else 167
+	{Code: 0x0006, K: 0x50016},                      // 167: EINVAL
+	{Code: 0x0035, Jt: 31, Jf: 29, K: 0x11a},        // 168: if A >= 0x11a goto 200, else 198
+	{Code: 0x0035, Jt: 13, Jf: 0, K: 0x1b8},         // 169: if A >= 0x1b8 goto 183, else 170
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1ac},          // 170: if A >= 0x1ac goto 177, else 171
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x126},          // 171: if A >= 0x126 goto 174, else 172
+	{Code: 0x0035, Jt: 0, Jf: 25, K: 0x124},         // 172: if A >= 0x124 goto 173, else 198
+	{Code: 0x0035, Jt: 24, Jf: 27, K: 0x125},        // 173: if A >= 0x125 goto 198, else 201
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1a8},          // 174: if A >= 0x1a8 goto 176, else 175
+	{Code: 0x0035, Jt: 25, Jf: 24, K: 0x127},        // 175: if A >= 0x127 goto 201, else 200
+	{Code: 0x0035, Jt: 24, Jf: 21, K: 0x1a9},        // 176: if A >= 0x1a9 goto 201, else 198
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b4},          // 177: if A >= 0x1b4 goto 180, else 178
+	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1b2},         // 178: if A >= 0x1b2 goto 179, else 200
+	{Code: 0x0035, Jt: 21, Jf: 18, K: 0x1b3},        // 179: if A >= 0x1b3 goto 201, else 198
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b6},          // 180: if A >= 0x1b6 goto 182, else 181
+	{Code: 0x0035, Jt: 19, Jf: 16, K: 0x1b5},        // 181: if A >= 0x1b5 goto 201, else 198
+	{Code: 0x0035, Jt: 15, Jf: 17, K: 0x1b7},        // 182: if A >= 0x1b7 goto 198, else 200
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x1c3},          // 183: if A >= 0x1c3 goto 190, else 184
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bc},          // 184: if A >= 0x1bc goto 187, else 185
+	{Code: 0x0035, Jt: 0, Jf: 14, K: 0x1b9},         // 185: if A >= 0x1b9 goto 186, else 200
+	{Code: 0x0035, Jt: 13, Jf: 11, K: 0x1ba},        // 186: if A >= 0x1ba goto 200, else 198
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1c1},          // 187: if A >= 0x1c1 goto 189, else 188
+	{Code: 0x0035, Jt: 11, Jf: 9, K: 0x1bf},         // 188: if A >= 0x1bf goto 200, else 198
+	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 189: if A >= 0x1c2 goto 200, else 198
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 190: if A >= 0x1c9 goto 196, else 191
+	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 191: if A >= 0x1c4 goto 192, else 198
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 192: if A >= 0x1c5 goto 198, else 193
+	{Code: 0x0020, K: 0x20},                         // 193: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 194: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 195: if A == 0x0 goto 198, else 200
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 196: if A >= 0x1d3 goto 199, else 197
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 197: if A >= 0x1ce goto 198, else 200
+	{Code: 0x0006, K: 0x7fff0000},                   // 198: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 199: if A >= 0x1d4 goto 201, else 200
+	{Code: 0x0006, K: 0x50001},                      // 200: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 201: ENOSYS
 }

@@ -80,6 +80,8 @@ var refusedCalls = []call{
 	{"socket AF_ALG", unix.SYS_SOCKET, []uintptr{unix.AF_ALG, unix.SOCK_SEQPACKET}, unix.EAFNOSUPPORT},
 	{"socket AF_PACKET", unix.SYS_SOCKET, []uintptr{unix.AF_PACKET, unix.SOCK_RAW}, unix.EAFNOSUPPORT},
 	{"socket SOCK_RAW", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, unix.EPERM},
+	{"socket SCTP, one to many", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_SEQPACKET, unix.IPPROTO_SCTP}, unix.ESOCKTNOSUPPORT},
+	{"socket DCCP", unix.SYS_SOCKET, []uintptr{unix.AF_INET6, unix.SOCK_DCCP, 33}, unix.ESOCKTNOSUPPORT},
 	{"socket SCTP", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, unix.EPROTONOSUPPORT},
 	{"socket uevent", unix.SYS_SOCKET, []uintptr{unix.AF_NETLINK, unix.SOCK_RAW, 15}, unix.EPROTONOSUPPORT},
 }

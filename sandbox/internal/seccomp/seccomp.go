@@ -6,7 +6,7 @@
 // derives them, and gen/policy.go says what is tighter and why. A call is answered in one of four ways:
 //
 //   - It runs.
-//   - EPERM (for socket(2) also EAFNOSUPPORT and EPROTONOSUPPORT, for huge pages ENOMEM and EINVAL): the call is known and refused.
+//   - EPERM (for socket(2) also EAFNOSUPPORT, ESOCKTNOSUPPORT and EPROTONOSUPPORT, for huge pages ENOMEM and EINVAL): the call is known and refused.
 //   - ENOSYS: clone3(2) and io_uring, so that programs fall back to what can be filtered, and everything that Docker's
 //     profile does not know, newer system calls above all.
 //   - SIGSYS kills the process: a call through the interface of another architecture, or on amd64 of x32.

@@ -129,14 +129,18 @@ func personalities(docker dockerProfile) []uint32 {
 }
 
 // socket allows what programs expect of a network and nothing else: every further family and protocol is attack surface,
-// and AF_VSOCK leads out of a network namespace. The errors are those of a kernel that lacks the family or protocol, but
-// for raw sockets that of a caller without CAP_NET_RAW (socket(2), raw(7)).
+// and AF_VSOCK leads out of a network namespace. The errors are those of a kernel that lacks the family, type or protocol,
+// but for raw sockets that of a caller without CAP_NET_RAW (socket(2), raw(7)).
 func socket() decision {
 	const sockTypeMask = 0xf // SOCK_TYPE_MASK of linux/net.h: the rest is SOCK_CLOEXEC and SOCK_NONBLOCK
 	protocol := whether(2, allow, errno(unix.EPROTONOSUPPORT), 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_MPTCP,
 		unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6)
 	internet := &question{
-		arg: 1, mask: sockTypeMask, values: []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}, yes: protocol, no: refuse,
+		arg: 1, mask: sockTypeMask, values: []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}, yes: protocol,
+		no: &question{
+			arg: 1, mask: sockTypeMask, values: []uint32{unix.SOCK_RAW, unix.SOCK_PACKET},
+			yes: refuse, no: errno(unix.ESOCKTNOSUPPORT),
+		},
 	}
 	netlink := whether(2, allow, errno(unix.EPROTONOSUPPORT), unix.NETLINK_ROUTE)
 	return whether(0, allow,

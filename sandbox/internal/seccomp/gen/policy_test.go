@@ -148,10 +148,12 @@ var argumentCases = []struct {
 	{"socket", []uint64{2, 0x80801, 0}, yes},
 	{"socket", []uint64{10, 2, 58}, yes},
 	{"socket", []uint64{2, 1, 262}, yes},
-	{"socket", []uint64{2, 1, 256}, eprotonosupp}, // IPPROTO_SMC
-	{"socket", []uint64{2, 1, 132}, eprotonosupp}, // IPPROTO_SCTP
-	{"socket", []uint64{2, 3, 1}, eperm},          // SOCK_RAW
-	{"socket", []uint64{2, 10, 0x300}, eperm},     // SOCK_PACKET
+	{"socket", []uint64{2, 1, 256}, eprotonosupp},       // IPPROTO_SMC
+	{"socket", []uint64{2, 1, 132}, eprotonosupp},       // IPPROTO_SCTP
+	{"socket", []uint64{2, 3, 1}, eperm},                // SOCK_RAW
+	{"socket", []uint64{2, 10, 0x300}, eperm},           // SOCK_PACKET
+	{"socket", []uint64{2, 5, 132}, esocktnosupp},       // SOCK_SEQPACKET
+	{"socket", []uint64{10, 0x80806, 33}, esocktnosupp}, // SOCK_DCCP
 	{"socket", []uint64{16, 3, 0}, yes},
 	{"socket", []uint64{16, 3, 15}, eprotonosupp}, // NETLINK_KOBJECT_UEVENT
 	{"socket", []uint64{16, 3, 1<<32 | 15}, eprotonosupp},

@@ -39,6 +39,7 @@ const (
 	einval         = outcome(0x50000 + 22)
 	enosys         = outcome(0x50000 + 38)
 	eprotonosupp   = outcome(0x50000 + 93)
+	esocktnosupp   = outcome(0x50000 + 94)
 	eafnosupport   = outcome(0x50000 + 97)
 	nativeAMD64    = 0xc000003e
 	nativeARM64    = 0xc00000b7
@@ -135,8 +136,12 @@ func wantSocket(family, kind, protocol uint32) outcome {
 	case unix.AF_UNIX:
 		return yes
 	case unix.AF_INET, unix.AF_INET6:
-		if kind &= 15; kind != unix.SOCK_STREAM && kind != unix.SOCK_DGRAM {
+		switch kind & 15 {
+		case unix.SOCK_STREAM, unix.SOCK_DGRAM:
+		case unix.SOCK_RAW, unix.SOCK_PACKET:
 			return eperm
+		default:
+			return esocktnosupp
 		}
 		known = slices.Contains([]uint32{0, 1, 6, 17, 58, 262}, protocol)
 	case unix.AF_NETLINK:
