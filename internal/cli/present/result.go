@@ -205,6 +205,9 @@ func Warnings(r *api.Result) string {
 	if strings.Contains(r.Retry.Hint, api.NoNetwork) {
 		fmt.Fprintln(&b, "hint: "+api.NoNetwork+": --net NAME grants it one")
 	}
+	if r.Usage.PidsLimitHits > 0 && !r.OK() {
+		fmt.Fprintf(&b, "hint: the call has reached its limit of %d processes and threads: --pids raises it\n", r.Limits.Pids)
+	}
 	for _, path := range r.Retry.NotGranted {
 		fmt.Fprintln(&b, "hint: "+terminal.OneLine(path)+" was not granted to the call: --read "+terminal.OneLine(text.ShellWord(path)))
 	}

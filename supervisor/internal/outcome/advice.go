@@ -107,6 +107,8 @@ func HintOf(r *api.Result) string {
 		return "make fewer calls at once, or have the operator raise the quota of memory"
 	case r.Status == api.StatusCrashed && r.Reason == api.ReasonLauncher:
 		return "call again; where it happens again, have the operator find what kills processes on this machine"
+	case r.Usage.PidsLimitHits > 0 && (r.Status == api.StatusToolError || r.Status == api.StatusCrashed): // mostly for that
+		return hints[api.StatusPidsLimit]
 	}
 	return hints[r.Status]
 }

@@ -70,6 +70,19 @@ func TestASuccessNamesWhatHadBegunToEndIt(t *testing.T) {
 	}
 }
 
+// A command that could not fork ends as it likes, and its own error seldom names the limit.
+func TestAFailureAtThePidsLimitIsHintedAt(t *testing.T) {
+	for _, hits := range []int64{0, 2} {
+		for _, e := range []Evidence{{Final: &pluginv1.Result{Error: &pluginv1.ToolError{Message: "cannot fork"}}, Ran: true}, {Final: &pluginv1.Result{}, Ran: true}} {
+			e.Usage.PidsLimitHits = hits
+			r := outcomeFor(e)
+			if hinted := strings.Contains(r.Retry.Hint, "pids limit"); hinted != (hits > 0 && !r.OK()) {
+				t.Errorf("%s, %d hits: %q", r.Status, hits, r.Retry.Hint)
+			}
+		}
+	}
+}
+
 // The host's own failures are not laid at the tool's door, and every reason has a
 // remedy of its own.
 func TestRemediesOfFailedStarts(t *testing.T) {
