@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,26 +144,35 @@ var ownLimitKeys = []*key{
 	}, func(l *supervisor.Limits) *int64 { return &l.TmpBytes }),
 }
 
-// numberDevices replaces paths of devices by their numbers.
+// numberDevices replaces names of devices by their numbers. The settings lie by these,
+// too, so that a device is the same one in all layers, however each names it.
 func (r *reader) numberDevices(l layer) {
-	for path, s := range l {
-		if s.key == nil || find(deviceKeys, s.key.name) != s.key || !strings.HasPrefix(s.name, "/") {
+	for _, path := range slices.Sorted(maps.Keys(l)) {
+		s := l[path]
+		if s.key == nil || find(deviceKeys, s.key.name) != s.key {
 			continue
 		}
+		delete(l, path)
 		number, wrong := r.machine.device(s.name)
-		if wrong != "" {
+		key := strings.Replace(path, s.name, number, 1)
+		switch other, twice := l[key]; {
+		case wrong != "":
 			r.complain(s.node, "%s %s", quoted(s.name), wrong)
-			delete(l, path)
-			continue
+		case twice:
+			r.complain(s.node, "%s is device %s, which has a limit of this kind in line %d, too: take one out", quoted(s.name), number, other.source.Line)
+		default:
+			s.name = number
+			l[key] = s
 		}
-		s.name = number
-		l[path] = s
 	}
 }
 
-// device is the number of a block device.
-func (m Machine) device(path string) (number, wrong string) {
-	info, err := m.stat(path)
+// device is the number of a block device, which is named by its path or that number.
+func (m Machine) device(name string) (number, wrong string) {
+	if major, minor, ok := strings.Cut(name, ":"); ok {
+		return plainNumber(major) + ":" + plainNumber(minor), ""
+	}
+	info, err := m.stat(name)
 	if err != nil {
 		return "", fmt.Sprintf("cannot be looked at (%v): name a block device, such as /dev/sda", reason(err))
 	}
@@ -171,3 +182,6 @@ func (m Machine) device(path string) (number, wrong string) {
 	}
 	return fmt.Sprintf("%d:%d", major, minor), ""
 }
+
+// plainNumber is one without zeros in front.
+func plainNumber(digits string) string { return cmp.Or(strings.TrimLeft(digits, "0"), "0") }

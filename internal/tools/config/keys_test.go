@@ -254,6 +254,29 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// A device is the same one, however a layer names it.
+func TestDevicesOfLayers(t *testing.T) {
+	load := func(text string) (*Loaded, error) {
+		m := sut(withFile(text))
+		m.Files.(fstest.MapFS)["dev/sdb"] = &fstest.MapFile{Mode: fs.ModeDevice, Sys: &syscall.Stat_t{Rdev: 8<<8 | 16}}
+		return Load(Options{Path: "/etc/th/toolhost.yaml", Machine: &m})
+	}
+	for _, names := range [][2]string{{`/dev/sdb`, `"8:16"`}, {`"8:16"`, `/dev/sdb`}, {`"08:016"`, `"8:16"`}} {
+		l, err := load(fmt.Sprintf("limits: {ioMax: {%s: {read: 2MiB, write: 2MiB}}}\ntools: {a: {command: [echo], ioMax: {%s: {read: 1MiB}}}}", names[0], names[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []cgroup.IOMax{{Major: 8, Minor: 16, ReadBytes: 1 << 20, WriteBytes: 2 << 20}}
+		if got := l.Tools[0].Limits.IOMax; !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", names, got, want)
+		}
+	}
+	_, err := load("limits: {ioMax: {\n  /dev/sdb: {read: 2MiB},\n  \"8:16\": {read: 1MiB}}}")
+	if want := `"/dev/sdb" is device 8:16, which has a limit of this kind in line 3, too: take one out`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // Two tools have a pool each, also where they stand on one line.
 func TestPoolsOfOneLine(t *testing.T) {
 	l, err := load(t, "tools: {a: {command: [echo], running: 1}, b: {command: [echo], running: 1}}\n")
