@@ -89,6 +89,17 @@ func TestACallBeginsTurnsBelowItsOwn(t *testing.T) {
 	}
 }
 
+// What a call may not use is not taken for one of its turns.
+func TestACallMayNotAskForAllTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	call := w.child(api.Place{CallID: "c", TurnID: w.begin(api.TurnSpec{})})
+	refusal, ok := errors.AsType[*api.Error](second(call.Active(w.ctx())))
+	if !ok || refusal.Status != http.StatusForbidden || refusal.Message != "a call may not use /api/turns/active" {
+		t.Errorf("%+v", refusal)
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // What a call has begun ends with it, whatever it does.

@@ -208,7 +208,8 @@ func (s *Server) mux() *http.ServeMux {
 func (s *Server) muxOf(has func(route) bool, otherwise http.HandlerFunc) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, route := range routes {
-		if !has(route) {
+		if !has(route) { // lest its last word is taken for an id
+			mux.HandleFunc(pattern(route.path), otherwise)
 			continue
 		}
 		mux.HandleFunc(pattern(route.path), func(w http.ResponseWriter, r *http.Request) {
