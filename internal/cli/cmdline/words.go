@@ -58,3 +58,34 @@ func example(cmd *cobra.Command) string {
 	}
 	return first
 }
+
+// Standard adds cobra's own commands, help and completion, and has them refuse words
+// that name nothing: cobra shows the root's help for these, as a success. The output of
+// root must be set.
+func Standard(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = knownTopic
+		case "completion":
+			cmd.Args = Command
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+}
+
+// knownTopic is for cobra.Command.Args of help: the words of a command.
+func knownTopic(help *cobra.Command, words []string) error {
+	cmd, rest, err := help.Root().Find(words)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) == 0:
+		return nil
+	case cmd.HasAvailableSubCommands():
+		return Command(cmd, rest)
+	}
+	return fmt.Errorf("%q is one word too many: leave it out, as in: %s %s", rest[0], help.CommandPath(), strings.Join(words[:len(words)-len(rest)], " "))
+}

@@ -1,6 +1,8 @@
 package cmdline
 
 import (
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -46,6 +48,31 @@ func TestUnknownCommands(t *testing.T) {
 		root.SetArgs([]string{word})
 		if err := root.Execute(); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Cobra's own commands refuse what they do not know, too.
+func TestStandardCommands(t *testing.T) {
+	for line, want := range map[string]string{
+		"help":                "",
+		"help run":            "",
+		"help completion zsh": "",
+		"help rum":            `unknown command "rum": did you mean run?`,
+		"help nosuch":         `unknown command "nosuch": see x --help`,
+		"help run nosuch":     `"nosuch" is one word too many: leave it out, as in: x help run`,
+		"help completion ksh": `unknown command "ksh": did you mean bash or zsh or fish?`,
+		"completion":          "",
+		"completion bash":     "",
+		"completion tcsh":     `unknown command "tcsh": did you mean bash or zsh or fish?`,
+	} {
+		root := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, Args: Command, Run: func(*cobra.Command, []string) {}}
+		root.AddCommand(&cobra.Command{Use: "run", Run: func(*cobra.Command, []string) {}})
+		root.SetOut(io.Discard)
+		root.SetArgs(strings.Fields(line))
+		Standard(root)
+		if err := root.Execute(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
 }

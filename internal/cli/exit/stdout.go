@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/internal/cli/cmdline"
 )
 
 // Stdout is where a command prints. What cannot be written is the host's failure,
@@ -68,6 +70,7 @@ func Run(root *cobra.Command, args []string) int {
 	stdout := &Stdout{File: os.Stdout}
 	root.SetArgs(args)
 	root.SetOut(stdout)
+	cmdline.Standard(root)
 	end := stdout.End(root.Execute())
 	if end.Err != nil {
 		Tell(os.Stderr, root.Name(), end.Err)
