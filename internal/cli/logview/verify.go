@@ -2,6 +2,7 @@ package logview
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -10,6 +11,9 @@ import (
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
+
+// ErrNotKept is why a record cannot be checked: it was dropped with others of its age.
+var ErrNotKept = errors.New("the record is not kept any more")
 
 // Chain is that of a daemon's audit records, as it is to be checked.
 type Chain struct {
@@ -24,9 +28,9 @@ type Chain struct {
 }
 
 // Verify reads the whole chain. An error is a [journal.ErrBroken] if the chain does not
-// hold, or else why it cannot be read.
+// hold, an [ErrNotKept], or else why it cannot be read.
 func (c *Chain) Verify(reader *journal.Reader) error {
-	head, count, found := journal.Audit{}, 0, c.Seq == 0
+	head, count, found := journal.Audit{}, int64(0), c.Seq == 0
 	err := reader.Audits(0, func(a journal.Audit) bool {
 		head = a
 		count++
@@ -38,13 +42,21 @@ func (c *Chain) Verify(reader *journal.Reader) error {
 		}
 		return true
 	})
-	if err == nil && !found {
-		err = fmt.Errorf("%w: record %d with that hash is not in it", journal.ErrBroken, c.Seq)
+	if first := head.Seq - count + 1; err == nil && !found {
+		err = c.notFound(first)
 	}
 	if err == nil {
 		fmt.Fprintf(c.Out, "the chain holds: %d records, the last is %d:%s\n", count, head.Seq, head.Hash)
 	}
 	return err
+}
+
+// notFound is the error of a record that is not in the chain, by the first that is kept.
+func (c *Chain) notFound(first int64) error {
+	if c.Seq < first {
+		return fmt.Errorf("%w: the oldest is %d: expect a later one than %d", ErrNotKept, first, c.Seq)
+	}
+	return fmt.Errorf("%w: record %d with that hash is not in it", journal.ErrBroken, c.Seq)
 }
 
 // Missing says what was done with tokens and is not in the chain that was verified. What no
