@@ -96,9 +96,16 @@ func (r *Root) NewGroupIn(s Share, name string, l Limits) (*Group, error) {
 	}
 	if err != nil {
 		g.share.leave(g.weight())
-		return nil, fmt.Errorf("cannot create group %s: %w", name, err)
+		return nil, notCreated(name, err)
 	}
 	return g, nil
+}
+
+func notCreated(name string, err error) error {
+	if remedy := causeRemedy(err); remedy != "" {
+		return fmt.Errorf("cannot create group %s: %w; %s", name, err, remedy)
+	}
+	return fmt.Errorf("cannot create group %s: %w", name, err)
 }
 
 // weight is what it counts in its Share.

@@ -134,7 +134,7 @@ func unavailableV1(controller, parent, own string, err error) error {
 	if parent != "" {
 		return unavailableParent("the v1 hierarchy of controller "+controller, parent, err)
 	}
-	return &UnavailableError{"v1 directory of controller " + controller, own, PlaceRemedy() + ", or boot with systemd.unified_cgroup_hierarchy=1", err}
+	return &UnavailableError{"v1 directory of controller " + controller, own, cmp.Or(causeRemedy(err), PlaceRemedy()+", or boot with systemd.unified_cgroup_hierarchy=1"), err}
 }
 
 // checkParent refuses what would be another directory behind a mount point than it says.

@@ -129,7 +129,7 @@ func askForBase(ctx context.Context, u *unified, o Options, p placement) (*dir, 
 }
 
 func unavailableV2(p string, err error) error {
-	return &UnavailableError{"cgroup2 directory", p, PlaceRemedy(), err}
+	return &UnavailableError{"cgroup2 directory", p, placeRemedy(err), err}
 }
 
 func gatherFacts(d *dir, own string) placeFacts {

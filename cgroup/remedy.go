@@ -1,9 +1,13 @@
 package cgroup
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // surroundings decide what gets this process cgroups of its own.
@@ -25,6 +29,17 @@ func hasSystemd() bool {
 
 // PlaceRemedy returns the command that provides a place in the cgroup tree.
 func PlaceRemedy() string { return look().place() }
+
+// placeRemedy is how to get what an error lacked, or else such a place.
+func placeRemedy(err error) string { return cmp.Or(causeRemedy(err), PlaceRemedy()) }
+
+// causeRemedy is how to get what a system call lacked, or "" if that is not known.
+func causeRemedy(err error) string {
+	if errors.Is(err, unix.EAGAIN) { // of mkdir
+		return "raise cgroup.max.descendants and cgroup.max.depth of the cgroups above, one of which is reached"
+	}
+	return ""
+}
 
 func (s surroundings) place() string {
 	const parent = "name a cgroup that you may write to: --cgroup-parent /PATH, or cgroupParent in toolhost.yaml"

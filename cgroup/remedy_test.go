@@ -3,6 +3,8 @@ package cgroup
 import (
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A remedy is a command to type, and no other than the one for this user on this host.
@@ -41,5 +43,20 @@ func TestRemedies(t *testing.T) {
 		if got := at.controller("cpu"); !strings.Contains(got, want) || !strings.Contains(got, "cgroup_enable=cpu") || strings.Contains(got, ";") {
 			t.Errorf("%+v: %q", at, got)
 		}
+	}
+}
+
+// A cgroup that may have no more below it is said to be what is in the way.
+func TestRemedyOfAFullCgroup(t *testing.T) {
+	r := openRoot(t, Options{})
+	if err := r.v2.tools.write("cgroup.max.descendants", "0"); err != nil {
+		t.Fatal(err)
+	}
+	const want = "; raise cgroup.max.descendants and cgroup.max.depth of the cgroups above, one of which is reached"
+	if _, err := r.NewGroup("one", Limits{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want a remedy", err)
+	}
+	if err := unavailableV2("/a", unix.EAGAIN); !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want a remedy", err)
 	}
 }

@@ -141,7 +141,7 @@ func (r *Root) makeDirectories() error {
 		}
 		err = errors.Join(err, r.removeAll())
 	}
-	return &UnavailableError{"directory for tools", r.v2.base.join(r.name), PlaceRemedy(), err}
+	return &UnavailableError{"directory for tools", r.v2.base.join(r.name), placeRemedy(err), err}
 }
 
 func (r *Root) makeAll() error {
