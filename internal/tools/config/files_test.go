@@ -241,7 +241,7 @@ func TestIncludedFilesAreTrusted(t *testing.T) {
 
 func TestFilesAreBounded(t *testing.T) {
 	for text, want := range map[string]string{
-		"# " + strings.Repeat("x", maxFileBytes):                   "more than 1048576: split it with include",
+		"# " + strings.Repeat("x", maxFileBytes):                   "the file has more than 1048576 bytes: split it with include",
 		strings.Repeat("- a\n", maxTokens):                         "words and marks, more than 50000",
 		"state: " + strings.Repeat("{a: ", 1000):                   "nesting is deeper than 24",
 		"state:\n" + strings.Repeat("- ", 1000) + "a":              "nesting is deeper than 24",

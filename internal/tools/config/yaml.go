@@ -88,7 +88,7 @@ func (p *yamlReader) refuseBytes(raw []byte) bool {
 		}
 	}
 	if len(raw) > maxFileBytes {
-		p.problem(1, 1, "the file has %d bytes, more than %d: split it with include", len(raw), maxFileBytes)
+		p.problem(1, 1, "the file has more than %d bytes: split it with include", maxFileBytes)
 	}
 	return p.failed
 }
