@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -63,7 +64,20 @@ func (s surroundings) userScope() string {
 }
 
 // ControllerRemedy returns the command that provides a controller that this process lacks.
-func ControllerRemedy(name string) string { return look().controller(name) }
+func ControllerRemedy(name string) string {
+	mounts, own, err := ownPlace()
+	if err == nil && unmounted(v1Name(name), mounts, own) {
+		return fmt.Sprintf("mount its cgroup v1 hierarchy where toolhost runs: mount -t cgroup -o %s none DIR", v1Name(name))
+	}
+	return look().controller(name)
+}
+
+// unmounted says whether a controller is in a v1 hierarchy that is mounted nowhere
+// here, as in a chroot of such a host.
+func unmounted(controller string, mounts []mount, own membership) bool {
+	_, v1 := own.v1[controller]
+	return v1 && !slices.ContainsFunc(mounts, func(m mount) bool { return m.isV1(controller) })
+}
 
 func (s surroundings) controller(name string) string {
 	boot := "boot with cgroup_enable=" + name

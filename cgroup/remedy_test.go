@@ -60,3 +60,14 @@ func TestRemedyOfAFullCgroup(t *testing.T) {
 		t.Errorf("%v, want a remedy", err)
 	}
 }
+
+// A controller of v1 is not to be sought in cgroup2, only since it is mounted nowhere.
+func TestUnmountedController(t *testing.T) {
+	own := membership{v1: map[string]string{"memory": "/", "blkio": "/"}, v2: "/"}
+	mounts := parseMountinfo("30 29 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n")
+	for controller, want := range map[string]bool{"memory": false, "blkio": true, "cpu": false} {
+		if got := unmounted(controller, mounts, own); got != want {
+			t.Errorf("%s: %t, want %t", controller, got, want)
+		}
+	}
+}
