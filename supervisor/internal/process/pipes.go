@@ -16,19 +16,24 @@ import (
 // pipe is one pipe between the host and the call.
 type pipe struct{ host, child *os.File }
 
-func outPipe() (pipe, error) { return newPipe(0) }
+// The modes let the call, another user, open its end once more by /dev/stdout or
+// /dev/stdin, and never the host's.
+func outPipe() (pipe, error) { return newPipe(0, 0o622) }
 
-func inPipe() (pipe, error) { return newPipe(1) }
+func inPipe() (pipe, error) { return newPipe(1, 0o644) }
 
 // newPipe makes a pipe. The host keeps the reading end, 0, or the writing one, 1. Only
 // that is the poller's, which would be woken at once by the writing end of a new pipe.
-func newPipe(own int) (pipe, error) {
+func newPipe(own int, mode uint32) (pipe, error) {
 	var ends [2]int
 	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
 		return pipe{}, os.NewSyscallError("pipe2", err)
 	}
-	err := syscall.SetNonblock(ends[own], true)
-	return pipe{host: os.NewFile(uintptr(ends[own]), "pipe"), child: os.NewFile(uintptr(ends[1-own]), "pipe")}, os.NewSyscallError("fcntl", err)
+	err := errors.Join(
+		os.NewSyscallError("fcntl", syscall.SetNonblock(ends[own], true)),
+		os.NewSyscallError("fchmod", syscall.Fchmod(ends[own], mode)),
+	)
+	return pipe{host: os.NewFile(uintptr(ends[own]), "pipe"), child: os.NewFile(uintptr(ends[1-own]), "pipe")}, err
 }
 
 // pipes are all of a call's. A command has its own three, so that what it
