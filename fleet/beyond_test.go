@@ -47,6 +47,7 @@ var beyondWorkers = map[string]map[string]beyond{
 		"TestGrantsNeedASandbox":                  bare,
 		"TestBadSecrets":                          bare,
 		"TestNoCgroupLimits":                      bare,
+		"TestSpillOfWhatIsKeptWhole":              inGo,
 		"TestCurrent":                             {why: "what a call's processes use at present is not sent", shows: hangs},
 		"TestUnkillable":                          {why: "when what a worker could not kill has ended is not sent", shows: hangs},
 		"TestACallWaitsForItsRecord":              behind,

@@ -13,7 +13,7 @@ import (
 // sent with.
 func TestWhatIsKnownOfALostCall(t *testing.T) {
 	c := &remote{
-		f: &Fleet{}, request: supervisor.Request{ID: "one", Limits: supervisor.Limits{Pids: 7}}, questions: map[uint32]*question{},
+		f: &Fleet{}, request: supervisor.Request{ID: "one", Limits: supervisor.Limits{Pids: 7}}, conversation: conversation{questions: map[uint32]*question{}},
 		given: &attempt{id: &fleetv1.Attempt{Worker: "w1"}}, gone: &gone{api.ReasonUnreachable, "no"},
 		started: &fleetv1.Started{TimeoutMs: 60_000, GraceMs: 1500},
 	}

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -15,6 +17,15 @@ import (
 // maxQuestions bounds those of a call that are open at once; a supervisor's own bound is
 // below it.
 const maxQuestions = 16
+
+// conversation is what a call's tool has asked, and was answered.
+type conversation struct {
+	questions map[uint32]*question
+	yeses     map[uint32]func() // Unused of the last answers that have it
+	replies   chan replied
+	unfit     []string // why the tool did not get answers
+	asking    sync.WaitGroup
+}
 
 // question is one of a tool that is not settled.
 type question struct {
@@ -30,6 +41,7 @@ type question struct {
 type replied struct {
 	number uint32
 	answer supervisor.Answer
+	unfit  error // why it is not what was answered
 }
 
 // asked puts a question of the tool to who answers for the caller.
@@ -46,12 +58,12 @@ func (c *remote) asked(ctx context.Context, q *fleetv1.Question) {
 	err := json.Unmarshal(q.GetQuestion(), &read)
 	ask := c.request.Ask
 	c.asking.Go(func() {
-		answer := supervisor.Answer{Denied: api.OutcomeFailed}
+		answer, unfit := supervisor.Answer{Denied: api.OutcomeFailed}, error(nil)
 		if err == nil && ask != nil {
-			answer = ask(asking, read)
+			answer, unfit = ask(asking, read).Passable(portable.MaxQuestionBytes)
 		}
 		select {
-		case c.replies <- replied{number, answer}:
+		case c.replies <- replied{number, answer, unfit}:
 		case <-open.Done():
 			giveBack(answer.Unused)
 		}
@@ -74,6 +86,9 @@ func (c *remote) reply(r replied) {
 		return
 	}
 	c.times.answered(q)
+	if r.unfit != nil && len(c.unfit) < maxQuestions {
+		c.unfit = append(c.unfit, r.unfit.Error())
+	}
 	if q.answer = &r.answer; c.ready != nil {
 		c.seal(c.attempts[n], r.number, q)
 	}
@@ -90,7 +105,7 @@ func (c *remote) seal(a *attempt, number uint32, q *question) {
 		c.asking.Go(func() { giveBack(unused) })
 		answer = supervisor.Answer{Denied: api.OutcomeFailed}
 	}
-	c.expectBack(replied{number, answer})
+	c.expectBack(number, answer.Unused)
 	if raw, err := json.Marshal(answer); err == nil {
 		if sealed, err := c.f.curve.Seal([]string{string(raw)}, c.ready.GetXkey()); err == nil {
 			q.reply = &fleetv1.Answer{Question: number, Answer: sealed, Xkey: c.f.curve.Public()}
@@ -101,14 +116,14 @@ func (c *remote) seal(a *attempt, number uint32, q *question) {
 
 // expectBack lets the worker give an answer back, also once it has settled the question.
 // Only the last ones are kept for that.
-func (c *remote) expectBack(r replied) {
-	if r.answer.Unused == nil {
+func (c *remote) expectBack(number uint32, unused func()) {
+	if unused == nil {
 		return
 	}
 	if len(c.yeses) == maxQuestions {
 		delete(c.yeses, slices.Min(slices.Collect(maps.Keys(c.yeses))))
 	}
-	c.yeses[r.number] = r.answer.Unused
+	c.yeses[number] = unused
 }
 
 // unused gives back, once, a yes that was given to the worker.

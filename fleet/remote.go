@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -58,10 +57,7 @@ type remote struct {
 	events     relay
 	failed     *api.Result // of what ended it here
 
-	questions map[uint32]*question
-	yeses     map[uint32]func() // Unused of the last answers that have it
-	replies   chan replied
-	asking    sync.WaitGroup
+	conversation
 }
 
 // gone says why a call is lost.

@@ -53,6 +53,7 @@ func (c *remote) runsHere(ctx context.Context, release func()) {
 
 // finish hands the result over, after the event that ends the call.
 func (c *remote) finish(r *api.Result) {
+	r.Warnings = append(r.Warnings, c.unfit...)
 	c.events.end(r)
 	if c.state.Doubted() { // what another worker has started may not have ended yet
 		c.call.answer(r)

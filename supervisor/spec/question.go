@@ -2,7 +2,13 @@ package spec
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
+	"github.com/toolhost/toolhost/plugin/wirejson"
 )
 
 // Question is a tool's question to a human during a call. Its JSON, and that of an Answer,
@@ -49,4 +55,26 @@ type Answer struct {
 	// because the tool had already given up. The yes then may be used for the tool's next
 	// connection to that name.
 	Unused func() `json:"-"`
+}
+
+// maxDeniedBytes bounds why there is no answer.
+const maxDeniedBytes = 4 << 10
+
+// Passable returns the answer as every tool can read it, with a value of at most most bytes:
+// one that is not JSON would be the tool's failure, or never reach it. An error says why the
+// answer is a denial (failed) instead.
+func (a Answer) Passable(most int) (Answer, error) {
+	if a.Denied != "" {
+		a.Denied = text.Begin(strings.ToValidUTF8(a.Denied, "\uFFFD"), maxDeniedBytes)
+		return a, nil
+	}
+	value, err := wirejson.CleanArguments(a.Value)
+	if err == nil && len(value) > most {
+		err = fmt.Errorf("it has %d bytes, at most %d are allowed", len(value), most)
+	}
+	if err != nil {
+		return Answer{Denied: api.OutcomeFailed, Unused: a.Unused}, fmt.Errorf("an answer was not passed on to the tool: %w", err)
+	}
+	a.Value = value
+	return a, nil
 }

@@ -38,10 +38,14 @@ func TestAnswersThatCannotBePassedOn(t *testing.T) {
 		"a key twice":   {spec.Answer{Value: []byte(`{"a":1,"a":2}`)}, "", "failed", "twice"},
 		"too large":     {spec.Answer{Value: []byte(`"` + strings.Repeat("x", maxAnswerBytes) + `"`)}, "", "failed", "bytes, at most"},
 		"denied":        {spec.Answer{Value: []byte(`1`), Denied: "us\xffer"}, "", "us\uFFFDer", ""},
-		"denied, long":  {spec.Answer{Denied: strings.Repeat("x", 1<<20)}, "", strings.Repeat("x", maxDeniedBytes) + "…", ""},
+		"denied, long":  {spec.Answer{Denied: strings.Repeat("x", 1<<20)}, "", strings.Repeat("x", 4<<10) + "…", ""},
 		"nobody's time": {spec.Answer{Denied: "timeout"}, "", "timeout", ""},
 	} {
-		answer, warning := passable(test.answer)
+		answer, err := test.answer.Passable(maxAnswerBytes)
+		warning := ""
+		if err != nil {
+			warning = err.Error()
+		}
 		got := answerOf("call", "q", answer)
 		if string(got.GetValue()) != test.value || got.GetReason() != test.denied || !strings.Contains(warning, test.warn) || (warning == "") != (test.warn == "") {
 			t.Errorf("%s: %.80q, %.80q, warning %q", name, got.GetValue(), got.GetReason(), warning)
