@@ -25,8 +25,6 @@ const (
 	// boostAfter is how long a kill may take before the tree gets more of the CPU
 	// to die with.
 	boostAfter = 20 * time.Millisecond
-	// leastKillTime is how long a kill may take at least; see process.KillTime.
-	leastKillTime = budget.AnswerMargin / 2
 	// lastMoment is how long before its hard limit a result waits no more for its parts:
 	// files, network.
 	lastMoment = 50 * time.Millisecond
@@ -79,7 +77,7 @@ func (o *owner) bells() []bell {
 		}
 		return []bell{{at: o.softAt(), ring: o.checkSoft}, {at: settleAt, ring: o.endAlone}, {at: o.marks.stop.Add(o.p.Grace), ring: o.trigger(graceElapsed)}}
 	case stateKilling:
-		return []bell{{at: o.boostAt(), ring: o.boost}, {at: o.killLimit(), ring: o.trigger(survived)}}
+		return []bell{{at: o.boostAt(), ring: o.boost}, {at: o.endBy().Add(process.KillTime), ring: o.trigger(survived)}}
 	case stateDraining:
 		return []bell{{at: o.drainLimit(), ring: o.trigger(drained)}}
 	}
@@ -129,20 +127,20 @@ func (o *owner) boostAt() time.Time {
 	return o.marks.kill.Add(boostAfter)
 }
 
-// killLimit is when a kill has failed. A host that was itself late with it waits
-// a moment all the same: nothing else tells a busy machine from a process that
-// cannot be killed.
-func (o *owner) killLimit() time.Time {
-	limit := o.endBy().Add(process.KillTime)
-	if least := o.marks.kill.Add(leastKillTime); least.After(limit) {
-		return least
+// endBy is when the call's processes are to be killed at the latest. A host that was held
+// up beyond that counts from its kill on: nothing else tells a busy machine from a process
+// that cannot be killed, and what the call has left is not read yet.
+func (o *owner) endBy() time.Time {
+	by := o.graceEnd()
+	if o.marks.kill.Sub(by) > lateBy {
+		return o.marks.kill
 	}
-	return limit
+	return by
 }
 
-// endBy is when the grace of a call is over; what ends by itself has a while for
+// graceEnd is when the grace of a call is over; what ends by itself has a while for
 // it, as long as its deadline allows that.
-func (o *owner) endBy() time.Time {
+func (o *owner) graceEnd() time.Time {
 	if o.found.Cause != outcome.CauseNone {
 		return o.marks.stop.Add(o.p.Grace)
 	}
@@ -175,8 +173,18 @@ func (o *owner) drainLimit() time.Time {
 	return o.settleAt // the host was late itself
 }
 
-// hardLimit is the time by which the caller has its answer, whatever happens.
-func (o *owner) hardLimit() time.Time { return o.endBy().Add(budget.AnswerMargin) }
+// hardLimit is the time by which the caller has its answer, whatever happens. What a host
+// was too late to see end is read for a moment all the same.
+func (o *owner) hardLimit() time.Time {
+	return later(o.endBy().Add(budget.AnswerMargin), o.marks.empty.Add(budget.AnswerMargin-process.KillTime))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
 
 // timeLeft is how long the call may take from now on; 0 has no end.
 func (o *owner) timeLeft(now time.Time) time.Duration {

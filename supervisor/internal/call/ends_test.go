@@ -142,13 +142,46 @@ func TestOwnerHasLessAfterItsWait(t *testing.T) {
 	})
 }
 
-// A host that was stopped reads what its call has written all the same.
-func TestOutputOfALateEndIsRead(t *testing.T) {
-	o := bare(spec.Request{Name: "tool", Command: &spec.Command{Argv: []string{"true"}, Stdout: io.Discard}})
-	now := time.Now()
-	o.clock = budget.NewClock(now.Add(-time.Hour), budget.ClockSpec{Timeout: time.Minute})
-	o.settleAt = now.Add(settleTime)
-	if got := o.drainLimit(); !got.Equal(o.settleAt) {
-		t.Errorf("it is read until %s, want %s", got, o.settleAt)
+// A host that was stopped beyond a call's time reads what the call has written all the same.
+func TestALateHostReadsTheLastOutput(t *testing.T) {
+	for name, test := range map[string]struct {
+		tool    *played
+		stopped time.Duration // for 30s
+		through bool
+	}{
+		"of a call that ended by itself":   {tool: &played{work: fiftySeconds}, stopped: 40 * time.Second},
+		"of one that passes its output on": {tool: &played{work: fiftySeconds}, stopped: 40 * time.Second, through: true},
+		"of one in its grace":              {tool: &played{work: untilEnded, deaf: true}, stopped: 61 * time.Second},
+		"of one in its grace, passed on":   {tool: &played{work: untilEnded, deaf: true}, stopped: 61 * time.Second, through: true},
+		"of one that dies in the meantime": {tool: &played{work: untilEnded, deaf: true, killTime: 20 * time.Millisecond}, stopped: 62*time.Second + 10*time.Millisecond},
+		"of one that ends when told":       {tool: &played{work: untilEnded}, stopped: 59 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tool := test.tool
+				tool.lastOutput = func() {
+					time.Sleep(settleTime / 5)
+					_ = tool.call.Output(process.Stderr, []byte("late"))
+				}
+				c := owned(tool, func(c *owner) {
+					if test.through {
+						c.p.Request.Command = &spec.Command{Argv: []string{"true"}, Stdout: io.Discard}
+					}
+				})
+				time.Sleep(test.stopped)
+				c.send(heldUp(30 * time.Second))
+				r := c.Result()
+				<-c.Gone()
+				if got := r.Output.Stderr.Head; got != "late" || r.Output.Undelivered {
+					t.Errorf("%s, and it wrote %q, undelivered: %t", r.Status, got, r.Output.Undelivered)
+				}
+			})
+		})
 	}
+}
+
+func fiftySeconds(ctx context.Context, p *played) error {
+	err := works(ctx, 50*time.Second)
+	p.result(nil)
+	return err
 }

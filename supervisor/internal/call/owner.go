@@ -209,8 +209,9 @@ func (o *owner) drain(t trigger, now time.Time) {
 	case released:
 		o.marks.stop = now
 	case survived:
-		o.settleAt = now
-		o.giveUp()
+		if o.giveUp(); o.found.Survivors > 0 {
+			o.settleAt = now
+		}
 	}
 	o.tryDrained(now)
 }
