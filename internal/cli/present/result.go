@@ -258,7 +258,11 @@ func endPhrases(r *api.Result) (parts []string) {
 	case r.Kill.Stage == "kill":
 		parts = append(parts, fmt.Sprintf("%s killed, 0 left", count(r.Kill.Reaped, "process", "processes")))
 	case r.Kill.Stage == "term" && r.Kill.Reaped > 0: // else the command had ended before
-		parts = append(parts, fmt.Sprintf("%s ended by SIGTERM, 0 left", count(r.Kill.Reaped, "process", "processes")))
+		by := "SIGTERM"
+		if r.Usage.OOMKills+r.Usage.AncestorOOMKills > 0 { // the kernel may have been first
+			by += " or for want of memory"
+		}
+		parts = append(parts, fmt.Sprintf("%s ended by %s, 0 left", count(r.Kill.Reaped, "process", "processes"), by))
 	}
 	if r.Partial {
 		parts = append(parts, "kept "+size(r.Output.Content.KeptBytes+r.Output.Stdout.KeptBytes)+" of partial output")

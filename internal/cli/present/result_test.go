@@ -205,3 +205,12 @@ func TestPlaceholdersAreOneLine(t *testing.T) {
 		}
 	}
 }
+
+// A process that the kernel killed for its memory, while it was told to end, was not ended
+// by SIGTERM.
+func TestWhatEndsForWantOfMemoryInItsGrace(t *testing.T) {
+	r := &api.Result{Status: api.StatusTimeout, Kill: api.Kill{Stage: "term", Cause: "deadline", Reaped: 1}, Usage: api.Usage{OOMKills: 1}}
+	if got := strings.Join(endPhrases(r), ", "); !strings.Contains(got, "1 process ended by SIGTERM or for want of memory, 0 left") {
+		t.Error(got)
+	}
+}

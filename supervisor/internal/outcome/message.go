@@ -190,15 +190,23 @@ func processesSentence(r *api.Result) string {
 	case r.Kill.Cause == "":
 		return ""
 	case r.Kill.Reaped == 1 && r.Kill.Stage == "term":
-		return "Its one process has ended, by SIGTERM."
+		return "Its one process has ended, " + endedBy(r) + "."
 	case r.Kill.Reaped > 1 && r.Kill.Stage == "term":
-		return fmt.Sprintf("All %d of its processes have ended, by SIGTERM.", r.Kill.Reaped)
+		return fmt.Sprintf("All %d of its processes have ended, %s.", r.Kill.Reaped, endedBy(r))
 	case r.Kill.Reaped == 1:
 		return "Its one process was killed."
 	case r.Kill.Reaped > 1:
 		return fmt.Sprintf("All %d of its processes were killed.", r.Kill.Reaped)
 	}
 	return "None of its processes is left."
+}
+
+// endedBy is what ended processes that were told to: the kernel may have been first.
+func endedBy(r *api.Result) string {
+	if r.Usage.OOMKills+r.Usage.AncestorOOMKills > 0 {
+		return "by SIGTERM or for want of memory"
+	}
+	return "by SIGTERM"
 }
 
 func sideEffectsSentence(r *api.Result, unseen bool) string {

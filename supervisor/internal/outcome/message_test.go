@@ -18,6 +18,7 @@ func TestMessages(t *testing.T) {
 	alone := &api.Result{Status: api.StatusCrashed, Tool: "t", Exit: api.Exit{Signal: "SIGSEGV"}}
 	late := &api.Result{Status: api.StatusTimeout, Tool: "t", Retry: api.Retry{SuggestedTimeoutMs: new(int64(54_998))}}
 	soon := &api.Result{Status: api.StatusTimeout, Tool: "t", Retry: api.Retry{SuggestedTimeoutMs: new(int64(1_500))}}
+	full := &api.Result{Status: api.StatusTimeout, Tool: "t", Kill: api.Kill{Stage: "term", Cause: "deadline", Reaped: 2}, Usage: api.Usage{OOMKills: 1}}
 	for _, test := range []struct {
 		result *api.Result
 		limit  time.Duration
@@ -27,6 +28,7 @@ func TestMessages(t *testing.T) {
 		{alone, time.Hour, "without a result (SIGSEGV)."},
 		{late, 54_998 * time.Millisecond, "(up to 54s)"},
 		{soon, 1500 * time.Millisecond, "(up to 1.5s)"},
+		{full, time.Hour, "All 2 of its processes have ended, by SIGTERM or for want of memory."},
 	} {
 		if got := message(test.result, outcome{}, test.limit, false); !strings.Contains(got, test.want) {
 			t.Errorf("%q, want %q in it", got, test.want)
