@@ -146,12 +146,13 @@ func (s *session) take(l *net.TCPListener) error {
 	return nil
 }
 
-// countOne counts a connection for the limit of all.
-func (s *session) countOne() {
-	if most := s.spec.Limits.TotalConnections; s.total.Add(1) > most && most > 0 {
-		s.trip("connectionsTotal")
-	}
+// countOne counts a connection, and says whether it is beyond the limit of all.
+func (s *session) countOne() (beyond bool) {
+	most := s.spec.Limits.TotalConnections
+	return s.total.Add(1) > most && most > 0
 }
+
+const connectionsTotal = "connectionsTotal"
 
 // admitAnother lets a connection of the tool's have one more to its destination, which waits
 // and counts as if the tool had made it.
@@ -159,16 +160,22 @@ func (s *session) admitAnother(ctx context.Context, c *connection) error {
 	if err := s.accepts.Wait(ctx); err != nil {
 		return err
 	}
-	if s.countOne(); s.tripped.Load() == nil {
+	beyond := s.countOne()
+	if !beyond && s.tripped.Load() == nil {
 		return nil
 	}
-	s.refuseAt(c.local(), errLimit.Error())
+	s.refuseAt(c.local(), errLimit.Error()) // first, for with the limit ends who waits for this
+	if beyond {
+		s.trip(connectionsTotal)
+	}
 	return errLimit
 }
 
 // admit takes a connection in, unless there are too many.
 func (s *session) admit(c *connection) bool {
-	s.countOne()
+	if s.countOne() {
+		s.trip(connectionsTotal)
+	}
 	why, ok := s.enter(c)
 	if ok {
 		return true
