@@ -194,8 +194,8 @@ func open(t *testing.T) (fds, goroutines int) {
 			users++
 		}
 	}
-	if users > 8 {
-		t.Errorf("%d users for calls one after the other", users)
+	if users > 16 { // those of eight calls at once are kept for others, and those of sandboxes that wait
+		t.Errorf("%d users for eight calls at once", users)
 	}
 	return len(entries) - users, runtime.NumGoroutine()
 }
