@@ -163,23 +163,24 @@ type layout struct {
 
 type link struct{ target, path string }
 
-// runtimeDirs hold programs and libraries; runtimeFiles, which are patterns, what
-// these read at run time and everybody may know. Links in Debian's Java lead to
-// its settings in /etc.
+// runtimeDirs hold programs and libraries; runtimeFiles, and what runtimePatterns
+// match, are what these read at run time and everybody may know. Links in Debian's
+// Java lead to its settings in /etc.
 var (
 	runtimeDirs  = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 	runtimeFiles = []string{
 		"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
 		"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust",
 		"/etc/localtime", "/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/terminfo",
-		"/etc/fonts", "/etc/java-*-openjdk",
+		"/etc/fonts",
 	}
+	runtimePatterns = []string{"/etc/java-*-openjdk"}
 )
 
 // findLayout reads the root's arrangement below root, which is "" but in tests.
 func findLayout(root string) layout {
 	var l layout
-	for _, path := range slices.Concat(runtimeDirs, matches(root, runtimeFiles)) {
+	for _, path := range slices.Concat(runtimeDirs, runtimeFiles, matches(root, runtimePatterns)) {
 		info, err := os.Lstat(root + path)
 		switch {
 		case err != nil:
