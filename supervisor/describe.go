@@ -33,8 +33,8 @@ type Description struct {
 	Remembered bool
 }
 
-// Tool returns the named tool, or the only one if name is empty; nil if there is no such
-// tool.
+// Tool returns the named tool, or the only one if name is empty. It returns nil if the tool
+// is unknown.
 func (d *Description) Tool(name string) *pluginv1.ToolDescription {
 	for _, tool := range d.Tools {
 		if tool.GetName() == name || name == "" && len(d.Tools) == 1 {

@@ -242,8 +242,8 @@ func eventReason(r api.Reason) api.Reason {
 	return api.ReasonError
 }
 
-// AbortCall aborts one call. The turn goes on. found is false if there is no such
-// call in progress.
+// AbortCall aborts one call. The turn goes on. found is false if the call is unknown or
+// has ended.
 func (t *Turn) AbortCall(id string) (found bool) {
 	t.do(func() {
 		if t.batch != nil {

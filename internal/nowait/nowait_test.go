@@ -109,8 +109,8 @@ func TestReaderWithoutADescriptor(t *testing.T) {
 	}
 }
 
-// A read now and then is none of the raw ones: it has the runtime look after goroutines that
-// wait for a processor.
+// Now and then a read is an ordinary one, so that the runtime looks after goroutines that wait
+// for a processor.
 func TestAFloodedReaderIsNotRawAlone(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {

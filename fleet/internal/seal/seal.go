@@ -90,7 +90,7 @@ func (k *Key) WriteFile(path string) error {
 	err := atomicfile.Write(path, append(k.seed, '\n'), atomicfile.Options{New: true})
 	switch dir := filepath.Dir(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("cannot write the fleet's key %s: there is no folder %s: make it with mkdir -m 700, or correct the path", path, dir)
+		return fmt.Errorf("cannot write the fleet's key %s: the folder %s does not exist: make it with mkdir -m 700, or correct the path", path, dir)
 	case err != nil:
 		return fmt.Errorf("cannot write the fleet's key %s: %w", path, text.Cause(err))
 	}
